@@ -1,0 +1,73 @@
+/**
+ * The one table of codes. A code is API: it is never renamed and never changes its meaning.
+ * What a caller did is a `Problem`, answered as RFC 9457; a broken invariant is a plain `Error`.
+ */
+
+/** Code to HTTP status and title. BYTES §3 has those of a report. */
+export const PROBLEMS = {
+  // of a report, in the order of judgement
+  malformed: [400, "Not a compact JWS as the protocol defines it"],
+  "unknown-key": [401, "No such key is enrolled"],
+  "bad-signature": [401, "The signature does not verify"],
+  "non-canonical": [422, "The payload is not canonical JSON"],
+  schema: [422, "The payload does not have the report's shape"],
+  "wrong-log": [422, "The key is not enrolled for the log that the payload names"],
+  "wrong-typ": [422, "The header's typ is not one of this route"],
+  conflict: [409, "The job stands with other figures"],
+  // of a request
+  "mixed-logs": [400, "All reports of a request name one log"],
+  "invalid-request": [400, "The request does not have the documented shape"],
+  "too-many": [413, "More items than one request may carry"],
+  "too-large": [413, "The body is larger than this route takes"],
+  "unsupported-media-type": [415, "The content type is not one of this route"],
+  unauthenticated: [401, "A valid bearer token is needed"],
+  "not-found": [404, "There is no such thing, or it is not yours to see"],
+  "method-not-allowed": [405, "This path does not take that method"],
+  // of enrolment, keys and set-up
+  "unknown-token": [404, "No enrolment waits for this token"],
+  "token-expired": [410, "The time to claim this enrolment is over"],
+  "token-used": [409, "This enrolment was claimed already"],
+  "inadmissible-key": [422, "Not a canonical Ed25519 key of the prime-order subgroup"],
+  "key-in-use": [409, "This key is enrolled already"],
+  "key-has-ended": [409, "The key was rotated or revoked already"],
+  "log-exists": [409, "This instance has a log already"],
+  "two-trackings": [409, "A runner has one tracking in a log"],
+  "starts-in-the-past": [422, "Only the first of its kind may start before it is written"],
+  "stale-source-version": [409, "A newer version from the source stands"],
+  "namespaces-needed": [
+    422,
+    "Group and project runners are bound to namespaces, instance runners are not",
+  ],
+  "invalid-factor": [422, "A factor is a decimal, a/b, or monthly_minutes/300000"],
+  "approval-required": [409, "This log needs a second person's approval"],
+  "months-in-order": [409, "Months close in order, and only the last closing can be withdrawn"],
+  // later, and nothing was accepted
+  busy: [503, "Too much at once: try again later"],
+  "log-behind": [503, "The database is behind, or differs from, the archive: nothing is written"],
+  "archive-unavailable": [503, "The archive cannot be reached: nothing is written"],
+} as const satisfies Record<string, readonly [status: number, title: string]>;
+
+export type ProblemCode = keyof typeof PROBLEMS;
+
+/** Non-secret values that help the caller; they become members of the problem document. */
+export type Extension = Readonly<Record<string, string | boolean | readonly string[]>>;
+
+export class Problem extends Error {
+  override readonly name = "Problem";
+  readonly code: ProblemCode;
+  readonly extension: Extension;
+
+  constructor(code: ProblemCode, extension: Extension = {}) {
+    super(code);
+    this.code = code;
+    this.extension = extension;
+  }
+
+  get status(): number {
+    return PROBLEMS[this.code][0];
+  }
+
+  get title(): string {
+    return PROBLEMS[this.code][1];
+  }
+}

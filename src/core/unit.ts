@@ -1,0 +1,122 @@
+/**
+ * Scalars as they stand in signed and hashed bytes, and the units behind them. Only this file casts.
+ * Wire forms are strings (signed JSON holds no numbers); code calculates with bigint.
+ */
+import { z } from "zod";
+import { decodeBase64, decodeBase64url, isWellFormed, utf8Length } from "./text.ts";
+
+declare const unit: unique symbol;
+type Branded<T, U extends string> = T & { readonly [unit]: U };
+
+/** Whole milliseconds of a build, 0 … 2^63−1. */
+export type Milliseconds = Branded<bigint, "ms">;
+/** Charge in units of 10⁻⁶ compute-milliseconds. */
+export type ComputeMs = Branded<bigint, "compute-ms·1e-6">;
+
+const INT64_MAX = 2n ** 63n - 1n;
+const INTEGER = /^(?:0|[1-9][0-9]{0,18})$/;
+const SIGNED_INTEGER = /^(?:0|-?[1-9][0-9]{0,18})$/;
+const INSTANT = /^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z$/;
+const FACTOR = /^(?:0|[1-9][0-9]{0,18})\/[1-9][0-9]{0,18}$/;
+const COMPUTE_MS = /^(?:0|[1-9][0-9]{0,39})\.[0-9]{6}$/;
+const TEXT_BYTES_MAX = 255;
+const MONTH_MS_DIGITS = "YYYY-MM".length;
+
+/** Integer 0 … 2^63−1 without leading zeros. */
+export const IntegerText = z
+  .string()
+  .regex(INTEGER)
+  .refine((text) => text.length < 19 || BigInt(text) <= INT64_MAX);
+
+/** Integer 1 … 2^63−1. */
+export const PositiveText = IntegerText.refine((text) => text !== "0");
+
+/** Integer −2^63+1 … 2^63−1; never `-0`. */
+export const SignedIntegerText = z
+  .string()
+  .regex(SIGNED_INTEGER)
+  .refine((text) => text.length < 19 || BigInt(text.replace("-", "")) <= INT64_MAX);
+
+/** RFC 3339 UTC instant with exactly three fraction digits, and a date that exists. */
+export const InstantText = z.string().regex(INSTANT).refine(isInstant);
+
+/** First day of a UTC month, `YYYY-MM-01`. */
+export const MonthText = z.string().regex(/^[0-9]{4}-(?:0[1-9]|1[0-2])-01$/);
+
+/** Well-formed text of at most 255 bytes of UTF-8 without C0 controls or DEL. */
+export const Text = z.string().refine(isText);
+export const NonEmptyText = Text.min(1);
+
+/** `status` and `failure_reason`: values unknown to us are accepted. */
+export const Word = z.string().regex(/^[a-z0-9_]{0,64}$/);
+
+/** A log's opaque random id: 32 lowercase hex digits. */
+export const LogId = z.string().regex(/^[0-9a-f]{32}$/);
+
+/** RFC 7638 thumbprint of an Ed25519 key, base64url, 43 characters. */
+export const Kid = z.string().refine((text) => decodeBase64url(text)?.length === 32);
+
+/** 32 bytes, padded base64. */
+export const HashText = z.string().refine((text) => decodeBase64(text)?.length === 32);
+
+/** 16 random bytes, padded base64: nobody can confirm a guess of a body from its public hash. */
+export const SaltText = z.string().refine((text) => decodeBase64(text)?.length === 16);
+
+/** Reduced fraction `a/b`. */
+export const FractionText = z.string().regex(FACTOR);
+
+/** Compute-milliseconds with six decimals. */
+export const ComputeMsText = z.string().regex(COMPUTE_MS);
+
+export const Tracking = z.enum(["hosted", "self_managed"]);
+export type Tracking = z.infer<typeof Tracking>;
+
+export const Platform = z.enum(["dotcom", "dedicated", "self_managed"]);
+export type Platform = z.infer<typeof Platform>;
+
+/** @throws Error outside 0 … 2^63−1 */
+export function milliseconds(value: bigint): Milliseconds {
+  if (value < 0n || value > INT64_MAX) throw new Error("milliseconds: out of range");
+  return value as Milliseconds;
+}
+
+export function computeMs(micro: bigint): ComputeMs {
+  return micro as ComputeMs;
+}
+
+/** The instant's text for milliseconds since the epoch, years 0000 … 9999. */
+export function instantText(epochMs: number): string {
+  return new Date(epochMs).toISOString();
+}
+
+/** Milliseconds since the epoch of a valid `InstantText`. */
+export function epochMs(instant: string): number {
+  return Date.parse(instant);
+}
+
+/** UTC month of an instant: half-open, so the stroke of midnight belongs to the new month. */
+export function monthOf(instant: string): string {
+  return `${instant.slice(0, MONTH_MS_DIGITS)}-01`;
+}
+
+export function nextMonth(month: string): string {
+  const year = Number(month.slice(0, 4));
+  const number = Number(month.slice(5, 7));
+  const [nextYear, next] = number === 12 ? [year + 1, 1] : [year, number + 1];
+  return `${String(nextYear).padStart(4, "0")}-${String(next).padStart(2, "0")}-01`;
+}
+
+function isInstant(text: string): boolean {
+  const at = Date.parse(text);
+  // Date.parse rolls 31 June over into July; only a text that comes back as it went in exists.
+  return !Number.isNaN(at) && new Date(at).toISOString() === text;
+}
+
+function isText(text: string): boolean {
+  for (let i = 0; i < text.length; i += 1) {
+    const unit = text.charCodeAt(i);
+    if (unit < 0x20 || unit === 0x7f) return false;
+  }
+  if (text.length * 3 <= TEXT_BYTES_MAX) return isWellFormed(text);
+  return isWellFormed(text) && utf8Length(text) <= TEXT_BYTES_MAX;
+}

@@ -1,0 +1,39 @@
+import { defineConfig } from "vitest/config";
+
+export default defineConfig({
+  test: {
+    coverage: {
+      provider: "v8",
+      include: ["src/**/*.ts", "audit/**/*.ts"],
+    },
+    projects: [
+      {
+        test: {
+          name: "unit",
+          include: ["test/{core,format,agent,audit}/**/*.test.ts", "test/tidy.test.ts"],
+          testTimeout: 60_000,
+        },
+      },
+      {
+        test: {
+          name: "real",
+          include: ["test/{store,flow,http}/**/*.test.ts", "test/embedded.test.ts"],
+          pool: "forks",
+          globalSetup: "test/template.ts",
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
+        },
+      },
+      {
+        test: {
+          name: "e2e",
+          include: ["test/e2e/**/*.test.ts"],
+          pool: "forks",
+          globalSetup: "test/template.ts",
+          testTimeout: 120_000,
+          hookTimeout: 120_000,
+        },
+      },
+    ],
+  },
+});
