@@ -1,0 +1,33 @@
+/** C2SP tlog-checkpoint: the text that a log signs. */
+import type { Hash } from "./hash.ts";
+import { decodeBase64, encodeBase64 } from "./text.ts";
+
+/** `size` entries, 0 ≤ size ≤ 2^63−1, under the RFC 6962 root `root`. */
+export interface Checkpoint {
+  origin: string;
+  size: bigint;
+  root: Hash;
+}
+
+const SIZE = /^(?:0|[1-9][0-9]{0,18})$/;
+const SIZE_MAX = 2n ** 63n - 1n;
+
+/** Three lines. Throws on an origin that is empty or has a line break, and on sizes out of bounds. */
+export function formatCheckpoint({ origin, size, root }: Checkpoint): string {
+  const text = `${origin}\n${size}\n${encodeBase64(root)}\n`;
+  if (text.split("\n").length !== 4 || parseCheckpoint(text) === undefined) {
+    throw new Error("checkpoint: not one that can be read again");
+  }
+  return text;
+}
+
+/** Non-empty extension lines are let pass, as the format asks; what they say is not looked at. */
+export function parseCheckpoint(text: string): Checkpoint | undefined {
+  if (!text.endsWith("\n")) return undefined;
+  const lines = text.slice(0, -1).split("\n");
+  const [origin = "", digits = "", base64 = ""] = lines;
+  const root = decodeBase64(base64);
+  if (lines.includes("") || !SIZE.test(digits) || root?.length !== 32) return undefined;
+  const size = BigInt(digits);
+  return size <= SIZE_MAX ? { origin, size, root } : undefined;
+}
