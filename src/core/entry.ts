@@ -85,7 +85,7 @@ export const BODY = {
     compute_ms: ComputeMsText,
     enrolment: IntegerText,
     factor: FractionText,
-    hold: IntegerText.optional(),
+    hold: IntegerText.exactOptional(),
     jws: Jws,
     limit: IndexOrNone,
     machine_type: NonEmptyText,

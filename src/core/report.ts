@@ -47,7 +47,7 @@ export const Report = z.strictObject({
   log: LogId,
   runner: z.strictObject({
     executor: Text,
-    machine_id: Text.optional(),
+    machine_id: Text.exactOptional(),
     system_id: Text,
     uuid: NonEmptyText,
   }),
