@@ -4,21 +4,25 @@
  * leaves them nothing to differ on.
  */
 import { ED25519_TORSION_SUBGROUP, ed25519 } from "@noble/curves/ed25519.js";
-import { bytesToNumberLE } from "@noble/curves/utils.js";
+import { bytesToNumberLE, hexToBytes, numberToBytesLE } from "@noble/curves/utils.js";
 import { sha512 } from "@noble/hashes/sha2.js";
 import { sha256 } from "./hash.ts";
-import { concat, decodeHex, encodeBase64url, encodeUtf8, equal } from "./text.ts";
+import { byteAt, concat, encodeBase64url, encodeHex, encodeUtf8, equal } from "./text.ts";
 
 /** A library's opinion: 64-byte signature, message, 32-byte key. Answers false rather than throw. */
 export type Verify = (signature: Uint8Array, message: Uint8Array, publicKey: Uint8Array) => boolean;
 
 const { Point } = ed25519;
 const { Fn } = Point;
-/** L, the order of the group, as the 32 bytes that S is compared with. */
-const ORDER = Fn.toBytes(Fn.ORDER - 1n).map((byte, i) => (i === 0 ? byte + 1 : byte));
+/** L, the order of the group, little-endian like S. */
+const ORDER = numberToBytesLE(Fn.ORDER, 32);
 
-/** Every encoding of the eight points of small order, its sign bit cleared. */
-const SMALL_ORDER = smallOrderEncodings();
+/** Every encoding of the eight points of small order, as hex with the sign bit cleared. */
+const SMALL_ORDER = new Set([
+  ...ED25519_TORSION_SUBGROUP.map((hex) => hexWithoutSign(hexToBytes(hex))),
+  // Of the y that can be written a second time, as y + p, only 0 and 1 are of small order.
+  ...[Point.Fp.ORDER, Point.Fp.ORDER + 1n].map((y) => hexWithoutSign(numberToBytesLE(y, 32))),
+]);
 
 /**
  * May this key be enrolled? 32 bytes that encode a point canonically (RFC 8032 §5.1.3), in the
@@ -34,7 +38,7 @@ export function admissibleSignature(signature: Uint8Array): boolean {
   return (
     signature.length === 64 &&
     isBelowOrder(signature.subarray(32)) &&
-    !SMALL_ORDER.some((encoding) => startsWithPoint(signature, encoding))
+    !SMALL_ORDER.has(hexWithoutSign(signature.subarray(0, 32)))
   );
 }
 
@@ -77,30 +81,11 @@ function decodePoint(bytes: Uint8Array): InstanceType<typeof Point> | undefined 
   }
 }
 
-/** Little-endian 32 bytes below L. */
 function isBelowOrder(s: Uint8Array): boolean {
-  for (let i = 31; i >= 0; i--) {
-    const difference = (s[i] ?? 0) - (ORDER[i] ?? 0);
-    if (difference !== 0) return difference < 0;
-  }
-  return false;
+  const highest = s.findLastIndex((byte, i) => byte !== ORDER[i]);
+  return highest >= 0 && byteAt(s, highest) < byteAt(ORDER, highest);
 }
 
-/** Whether R is this y, with either sign of x. */
-function startsWithPoint(signature: Uint8Array, encoding: Uint8Array): boolean {
-  return encoding.every(
-    (byte, i) => byte === (i === 31 ? (signature[i] ?? 0) & 0x7f : signature[i]),
-  );
-}
-
-function smallOrderEncodings(): Uint8Array[] {
-  const p = Point.Fp.ORDER;
-  const canonical = ED25519_TORSION_SUBGROUP.map((hex) => decodeHex(hex) ?? new Uint8Array());
-  // Of the y that can be written a second time, as y + p, only 0 and 1 are of small order.
-  const second = [p, p + 1n].map((y) =>
-    Uint8Array.from({ length: 32 }, (_, i) => Number((y >> BigInt(8 * i)) & 0xffn)),
-  );
-  return [...canonical, ...second].map((bytes) =>
-    bytes.map((byte, i) => (i === 31 ? byte & 0x7f : byte)),
-  );
+function hexWithoutSign(point: Uint8Array): string {
+  return encodeHex(point.map((byte, i) => (i === 31 ? byte & 0x7f : byte)));
 }

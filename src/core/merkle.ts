@@ -1,28 +1,28 @@
-/** Merkle tree hashes (RFC 6962 §2.1), folded from the left without recursion. */
+/** Merkle tree hashes (RFC 6962 §2.1). */
 import { EMPTY_ROOT, type Hash, nodeHash, type Sha256 } from "./hash.ts";
 
-/** MTH of a log with these leaf hashes. */
-export function rootHash(leaves: readonly Hash[], hash?: Sha256): Hash {
-  return foldPeaks(peaks(leaves, hash), hash);
-}
-
 /**
- * The compact range of `hashes`: the roots of the perfect subtrees they fill, from left to right, one
- * for each one-bit of their number, the largest first.
+ * MTH of a log with these leaf hashes. The last one may also be the root of fewer entries than the
+ * others stand for: RFC 6962 splits there in the same way.
  */
-export function peaks(hashes: readonly Hash[], hash?: Sha256): Hash[] {
-  const range: Hash[] = [];
-  hashes.forEach((leaf, index) => {
-    let node = leaf;
-    // Each trailing one-bit of the index is a finished left sibling, waiting on the stack.
-    for (let bits = index; bits & 1; bits >>= 1) node = nodeHash(range.pop() ?? node, node, hash);
-    range.push(node);
-  });
-  return range;
+export function rootHash(leaves: readonly Hash[], hash?: Sha256): Hash {
+  let nodes = leaves;
+  while (nodes.length > 1) nodes = parents(nodes, hash);
+  return nodes[0] ?? EMPTY_ROOT;
 }
 
-/** The root above a compact range: the smallest subtrees pair first. No peaks: no entries. */
-export function foldPeaks(range: readonly Hash[], hash?: Sha256): Hash {
-  if (range.length === 0) return EMPTY_ROOT;
-  return range.reduceRight((right, left) => nodeHash(left, right, hash));
+/** Neighbours pair, and an odd last one moves up as it is: the recursion of the RFC, from below. */
+function parents(nodes: readonly Hash[], hash?: Sha256): Hash[] {
+  const above: Hash[] = [];
+  let left: Hash | undefined;
+  for (const node of nodes) {
+    if (left === undefined) {
+      left = node;
+    } else {
+      above.push(nodeHash(left, node, hash));
+      left = undefined;
+    }
+  }
+  if (left !== undefined) above.push(left);
+  return above;
 }

@@ -11,6 +11,8 @@ declare class TextDecoder {
 
 const PAD = 0x3d; // "="
 
+const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, "0"));
+
 const encoder = new TextEncoder();
 // ignoreBOM keeps a byte order mark as a character: two byte strings never decode to one text.
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
@@ -54,7 +56,7 @@ export const decodeBase64url = decoderOf("-_", false);
 /** Lowercase hexadecimal. */
 export function encodeHex(bytes: Uint8Array): string {
   let text = "";
-  for (const byte of bytes) text += byte.toString(16).padStart(2, "0");
+  for (const byte of bytes) text += HEX[byte];
   return text;
 }
 
@@ -79,6 +81,11 @@ export function equal(a: Uint8Array, b: Uint8Array): boolean {
   return a.length === b.length && a.every((byte, i) => byte === b[i]);
 }
 
+/** The byte at i, 0 past the end. */
+export function byteAt(bytes: Uint8Array, i: number): number {
+  return bytes[i] ?? 0;
+}
+
 function alphabetOf(last: string): string {
   return `ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789${last}`;
 }
@@ -89,11 +96,11 @@ function encoderOf(last: string, padded: boolean): (bytes: Uint8Array) => string
     const codes = new Uint8Array(Math.ceil(bytes.length / 3) * 4);
     let out = 0;
     for (let i = 0; i < bytes.length; i += 3) {
-      const bits = (at(bytes, i) << 16) | (at(bytes, i + 1) << 8) | at(bytes, i + 2);
-      codes[out++] = at(letters, bits >> 18);
-      codes[out++] = at(letters, (bits >> 12) & 63);
-      codes[out++] = at(letters, (bits >> 6) & 63);
-      codes[out++] = at(letters, bits & 63);
+      const bits = (byteAt(bytes, i) << 16) | (byteAt(bytes, i + 1) << 8) | byteAt(bytes, i + 2);
+      codes[out++] = byteAt(letters, bits >> 18);
+      codes[out++] = byteAt(letters, (bits >> 12) & 63);
+      codes[out++] = byteAt(letters, (bits >> 6) & 63);
+      codes[out++] = byteAt(letters, bits & 63);
     }
     const end = Math.ceil((bytes.length * 4) / 3);
     return decoder.decode(padded ? codes.fill(PAD, end) : codes.subarray(0, end));
@@ -126,7 +133,7 @@ function decoderOf(last: string, padded: boolean): (text: string) => Uint8Array 
     }
     const end = (letters * 3) >> 2;
     // Bits that fill no byte must be zero, or several texts would stand for the same bytes.
-    const exact = at(bytes, end) === 0 && at(bytes, end + 1) === 0;
+    const exact = byteAt(bytes, end) === 0 && byteAt(bytes, end + 1) === 0;
     return seen >= 0 && exact ? bytes.subarray(0, end) : undefined;
   };
 }
@@ -136,9 +143,4 @@ function unpaddedLength(text: string): number {
   if (text.length % 4 !== 0) return -1;
   if (!text.endsWith("=")) return text.length;
   return text.length - (text.endsWith("==") ? 2 : 1);
-}
-
-/** The byte at i, 0 past the end. */
-function at(bytes: Uint8Array, i: number): number {
-  return bytes[i] ?? 0;
 }

@@ -1,6 +1,6 @@
 /** C2SP tlog-tiles: paths, and the growing right edge of a log. */
 import type { Hash, Sha256 } from "./hash.ts";
-import { foldPeaks, peaks, rootHash } from "./merkle.ts";
+import { rootHash } from "./merkle.ts";
 import { concat } from "./text.ts";
 
 /** Hashes of a full tile, and entries of a full bundle. */
@@ -76,11 +76,12 @@ export function partialTiles(edge: Edge): Tile[] {
 
 /** MTH of the whole log (RFC 6962 §2.1). */
 export function edgeRoot(edge: Edge, hash?: Sha256): Hash {
-  // Levels stand for ever smaller subtrees from the left: their peaks are the log's compact range.
-  return foldPeaks(
-    edge.levels.toReversed().flatMap((hashes) => peaks(hashes, hash)),
-    hash,
-  );
+  let below: Hash[] = []; // the root of what the lower levels hold, if they hold anything
+  for (const hashes of edge.levels) {
+    const nodes = [...hashes, ...below];
+    if (nodes.length > 0) below = [rootHash(nodes, hash)];
+  }
+  return rootHash(below, hash);
 }
 
 /** For storage: the size as uint64 big-endian, then the hashes, lowest level first. */
