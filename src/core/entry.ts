@@ -24,6 +24,8 @@ import {
 } from "./unit.ts";
 
 export const ENTRY_BYTES_MAX = 65_535;
+/** What a body may take of it: the members beside it need fewer than 256 bytes, whatever the kind. */
+export const BODY_BYTES_MAX = ENTRY_BYTES_MAX - 256;
 export const JWS_CHARS_MAX = 4_096;
 
 const Jws = z.string().min(1).max(JWS_CHARS_MAX);
@@ -175,6 +177,7 @@ export type Body<K extends Kind> = z.infer<(typeof BODY)[K]>;
 export type Entry = {
   [K in Kind]: { at: string; body: Body<K>; index: bigint; kind: K; log: string; prev: Hash };
 }[Kind];
+export type EntryOf<K extends Kind> = Extract<Entry, { kind: K }>;
 
 /** Kinds that decide how later reports are judged; the newest of them is the control index. */
 export const CONTROL_KINDS = [

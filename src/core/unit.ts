@@ -22,10 +22,13 @@ const COMPUTE_MS = /^(?:0|[1-9][0-9]{0,39})\.[0-9]{6}$/;
 const TEXT_BYTES_MAX = 255;
 const MONTH_MS_DIGITS = "YYYY-MM".length;
 
+/** A refinement sees only texts of the right form: BigInt throws on others. */
+const ONLY_IF_FORMED = { abort: true };
+
 /** Integer 0 … 2^63−1 without leading zeros. */
 export const IntegerText = z
   .string()
-  .regex(INTEGER)
+  .regex(INTEGER, ONLY_IF_FORMED)
   .refine((text) => text.length < 19 || BigInt(text) <= INT64_MAX);
 
 /** Integer 1 … 2^63−1. */
@@ -34,11 +37,11 @@ export const PositiveText = IntegerText.refine((text) => text !== "0");
 /** Integer −2^63+1 … 2^63−1; never `-0`. */
 export const SignedIntegerText = z
   .string()
-  .regex(SIGNED_INTEGER)
+  .regex(SIGNED_INTEGER, ONLY_IF_FORMED)
   .refine((text) => text.length < 19 || BigInt(text.replace("-", "")) <= INT64_MAX);
 
 /** RFC 3339 UTC instant with exactly three fraction digits, and a date that exists. */
-export const InstantText = z.string().regex(INSTANT).refine(isInstant);
+export const InstantText = z.string().regex(INSTANT, ONLY_IF_FORMED).refine(isInstant);
 
 /** First day of a UTC month, `YYYY-MM-01`. */
 export const MonthText = z.string().regex(/^[0-9]{4}-(?:0[1-9]|1[0-2])-01$/);
@@ -80,7 +83,9 @@ export function milliseconds(value: bigint): Milliseconds {
   return value as Milliseconds;
 }
 
+/** @throws Error below zero */
 export function computeMs(micro: bigint): ComputeMs {
+  if (micro < 0n) throw new Error("computeMs: below zero");
   return micro as ComputeMs;
 }
 

@@ -1,0 +1,149 @@
+/**
+ * May this entry be written after this prefix at this instant? Asked under the head lock for every
+ * entry that is no report's. Signatures inside `key` and `key_rotated` were verified by the caller.
+ */
+import { readClaim, readRotation } from "./claim.ts";
+import { BODY, BODY_BYTES_MAX, type Body, type Kind } from "./entry.ts";
+import { MONTHLY_SHARE, parseFactor } from "./factor.ts";
+import { canonical } from "./json.ts";
+import type { Prefix } from "./prefix.ts";
+import { Problem } from "./problem.ts";
+import { utf8Length } from "./text.ts";
+import { monthOf, nextMonth, type Tracking } from "./unit.ts";
+
+type Rule<K extends Kind> = (prefix: Prefix, body: Body<K>, at: string) => void;
+
+/** Kinds without a rule of their own are bound by shape and size alone. */
+const RULES: { readonly [K in Kind]?: Rule<K> } = {
+  log() {
+    throw new Problem("log-exists"); // index 0, and only there
+  },
+  enrolment,
+  key,
+  key_rotated: keyRotated,
+  key_revoked: keyRevoked,
+  rate_card: rateCard,
+  project_class(prefix, body, at) {
+    startsLater(prefix.classes(body.project_id), body, at);
+  },
+  quota,
+  month_closing: monthClosing,
+  month_closing_withdrawn: monthClosingWithdrawn,
+};
+
+/** @throws Problem with the code of the first rule that the entry breaks; `at` is the entry's own */
+export function admit<K extends Kind>(prefix: Prefix, kind: K, body: Body<K>, at: string): void {
+  if (!BODY[kind].safeParse(body).success) throw new Problem("invalid-request", { kind });
+  if (utf8Length(canonical(body)) > BODY_BYTES_MAX) throw new Problem("too-large", { kind });
+  if ("approval" in body) approved(prefix, body.approval);
+  RULES[kind]?.(prefix, body, at);
+}
+
+/** Under dual control an approval is an entry, and there is no kind of entry yet that could be one. */
+function approved(prefix: Prefix, approval: string): void {
+  if (prefix.log.control === "dual") throw new Problem("approval-required");
+  if (approval !== "") throw new Problem("invalid-request", { member: "approval" });
+}
+
+/** Only the first of its key may reach back: later ones would rate again what was rated. */
+function startsLater(
+  earlier: readonly unknown[],
+  { effective_from }: { readonly effective_from: string },
+  at: string,
+): void {
+  if (earlier.length > 0 && effective_from <= at) {
+    throw new Problem("starts-in-the-past", { effective_from, at });
+  }
+}
+
+function enrolment(prefix: Prefix, body: Body<"enrolment">, at: string): void {
+  const bound = body.namespaces.length > 0;
+  if (body.runners.some((runner) => (runner.runner_type !== "instance") !== bound)) {
+    throw new Problem("namespaces-needed");
+  }
+  const trackings = new Map<string, Tracking>();
+  for (const runner of body.runners) {
+    const { uuid } = runner;
+    const known = trackings.get(uuid) ?? prefix.tracking(uuid);
+    if (known !== undefined && known !== runner.tracking) {
+      throw new Problem("two-trackings", { uuid, tracking: known });
+    }
+    startsLater(known === undefined ? [] : [known], runner, at);
+    trackings.set(uuid, runner.tracking);
+  }
+}
+
+/**
+ * An enrolment is claimed once, within its time, by one key. Only the successor that a rotation has
+ * named takes the place of that key, whenever it comes: `key_rotated` first, then this entry.
+ */
+function key(prefix: Prefix, body: Body<"key">, at: string): void {
+  const claim = readClaim(body.jws);
+  if (claim?.signer !== body.kid) throw new Problem("malformed");
+  if (claim.payload.log !== prefix.id) throw new Problem("wrong-log");
+  const index = BigInt(body.enrolment);
+  const claimed = prefix.enrolment(index);
+  if (claimed?.token_sha256 !== claim.payload.token_sha256) throw new Problem("unknown-token");
+  if (prefix.key(body.kid) !== undefined) throw new Problem("key-in-use");
+  if (prefix.inheritance(body.kid) === index) return;
+  if (prefix.claimed(index)) throw new Problem("token-used");
+  if (at > claimed.claim_until) throw new Problem("token-expired");
+}
+
+function keyRotated(prefix: Prefix, body: Body<"key_rotated">): void {
+  const rotation = readRotation(body.jws);
+  if (rotation === undefined) throw new Problem("malformed");
+  if (rotation.payload.log !== prefix.id) throw new Problem("wrong-log");
+  const old = prefix.key(rotation.signer);
+  if (old === undefined) throw new Problem("unknown-key");
+  if (old.trustedUpTo !== undefined) throw new Problem("key-has-ended");
+  // A key that is named twice would have two enrolments to succeed to.
+  const { thumbprint } = rotation;
+  if (prefix.key(thumbprint) !== undefined || prefix.inheritance(thumbprint) !== undefined) {
+    throw new Problem("key-in-use");
+  }
+}
+
+/** A rotated key may still be revoked, and a revoked one revoked again to an earlier counter. */
+function keyRevoked(prefix: Prefix, body: Body<"key_revoked">): void {
+  const state = prefix.key(body.kid);
+  if (state === undefined) throw new Problem("not-found");
+  const { revoked, trustedUpTo } = state;
+  if (revoked && trustedUpTo !== undefined && BigInt(body.last_trusted_counter) >= trustedUpTo) {
+    throw new Problem("key-has-ended");
+  }
+}
+
+function rateCard(prefix: Prefix, body: Body<"rate_card">, at: string): void {
+  for (const [name, text] of Object.entries(body.runner_factors)) {
+    // A machine has one factor for all namespaces, so it is no share of anybody's minutes.
+    if (parseFactor(text) === undefined) throw new Problem("invalid-factor", { name, text });
+  }
+  for (const [name, text] of Object.entries(body.project_factors)) {
+    if (text !== MONTHLY_SHARE && parseFactor(text) === undefined) {
+      throw new Problem("invalid-factor", { name, text });
+    }
+  }
+  startsLater(prefix.cards(body.tracking), body, at);
+}
+
+/** Versions count within their source; one that stands is never written again. */
+function quota(prefix: Prefix, body: Body<"quota">, at: string): void {
+  const limits = prefix.limits(body.namespace_id);
+  const newest = limits.findLast((limit) => limit.source === body.source);
+  if (newest !== undefined && BigInt(newest.source_version) >= BigInt(body.source_version)) {
+    throw new Problem("stale-source-version", { stands: newest.source_version });
+  }
+  startsLater(limits, body, at);
+}
+
+/** The month that follows the last closing, or any if there is none; and only when it is over. */
+function monthClosing(prefix: Prefix, { month }: Body<"month_closing">, at: string): void {
+  const last = prefix.lastClosing;
+  const next = last === undefined ? month : nextMonth(last.month);
+  if (month !== next || month >= monthOf(at)) throw new Problem("months-in-order", { next });
+}
+
+function monthClosingWithdrawn(prefix: Prefix, body: Body<"month_closing_withdrawn">): void {
+  if (prefix.lastClosing?.index !== BigInt(body.closing)) throw new Problem("months-in-order");
+}

@@ -1,0 +1,30 @@
+/**
+ * What is in force when. For each key the values stand in the order of their entries, and the newest
+ * with `effective_from` ≤ t is in force at t (BYTES §4): a later entry may take back what an earlier
+ * one had announced.
+ */
+
+interface Effective {
+  /** An `InstantText`: of one width, so that the order of texts is the order of time. */
+  readonly effective_from: string;
+}
+
+export class InForce<V extends Effective> {
+  readonly #histories = new Map<string, V[]>();
+
+  /** The newest of its key. */
+  add(key: string, value: V): void {
+    const history = this.#histories.get(key);
+    if (history === undefined) this.#histories.set(key, [value]);
+    else history.push(value);
+  }
+
+  at(key: string, instant: string): V | undefined {
+    return this.#histories.get(key)?.findLast((value) => value.effective_from <= instant);
+  }
+
+  /** All that was ever said of a key, oldest entry first. */
+  history(key: string): readonly V[] {
+    return this.#histories.get(key) ?? [];
+  }
+}

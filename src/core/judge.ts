@@ -1,0 +1,67 @@
+/**
+ * The middle of the order of judgement (BYTES §3), from the prefix, the report and the entry's own
+ * `at` alone: the service, the auditor and the browser call it and cannot disagree. What comes
+ * before it (form, signature, log, duplicates) and after it (conflicts) needs more than a prefix.
+ */
+import type { Body, EnrolledRunner, HoldCode } from "./entry.ts";
+import type { KeyState, Prefix } from "./prefix.ts";
+import { rate } from "./rate.ts";
+import type { Report } from "./report.ts";
+import { epochMs, type Tracking } from "./unit.ts";
+
+export type Judgement =
+  | { kind: "hold"; code: HoldCode }
+  | { kind: "usage"; body: Omit<Body<"usage">, "jws">; runner: EnrolledRunner };
+
+/**
+ * Judges a report that `kid` signed. A key that this prefix does not know is covered by no enrolment:
+ * a writer that has not yet read the newest entries gets an answer, and then judges again.
+ */
+export function judge(prefix: Prefix, kid: string, report: Report, at: string): Judgement {
+  const key = prefix.key(kid);
+  if (key?.trustedUpTo !== undefined && BigInt(report.counter) > key.trustedUpTo) {
+    return hold("key-ended");
+  }
+  const runner = key && coveredRunner(prefix, key, report);
+  if (key === undefined || runner === undefined) return hold("outside-enrolment");
+
+  const { duration_ms, finished_at } = report.usage;
+  const latest = BigInt(epochMs(at)) + BigInt(prefix.log.skew_ms);
+  if (BigInt(epochMs(finished_at)) > latest) return hold("future");
+  if (BigInt(duration_ms) > BigInt(prefix.log.duration_cap_ms)) return hold("over-cap");
+
+  const rating = rate(prefix, report, runner);
+  if (rating === undefined) return hold("no-rate");
+  return { kind: "usage", body: { ...rating, enrolment: String(key.enrolment) }, runner };
+}
+
+/**
+ * In which tracking the report's job is looked up, before anything asks whether the key may speak for
+ * it: the runner's. Undefined where the key or the runner is not enrolled: there is nothing to be a
+ * duplicate of.
+ */
+export function trackingOf(prefix: Prefix, kid: string, report: Report): Tracking | undefined {
+  return prefix.key(kid) && prefix.tracking(report.runner.uuid);
+}
+
+/**
+ * The runner as it is at `finished_at`, if the key may report it. Which runners and namespaces a key
+ * speaks for is said by its own enrolment alone: a later one for the same runner widens nothing.
+ */
+function coveredRunner(prefix: Prefix, key: KeyState, report: Report): EnrolledRunner | undefined {
+  const { uuid } = report.runner;
+  const enrolment = prefix.enrolment(key.enrolment);
+  const covered = enrolment?.runners.some(
+    (line) =>
+      line.uuid === uuid &&
+      (line.runner_type === "instance" ||
+        enrolment.namespaces.includes(report.job.root_namespace_id)),
+  );
+  return covered && report.log === prefix.id
+    ? prefix.runner(uuid, key.enrolment, report.usage.finished_at)
+    : undefined;
+}
+
+function hold(code: HoldCode): Judgement {
+  return { kind: "hold", code };
+}

@@ -1,0 +1,206 @@
+/**
+ * What the entries so far decide about the next one: keys, runners, cards, classes, limits, months.
+ * Folded entry by entry; nothing else ever judges a report (DESIGN §1, invariant 7).
+ */
+import { readClaim, readRotation } from "./claim.ts";
+import { InForce } from "./effective.ts";
+import type { Body, EnrolledRunner, Entry, EntryOf, Kind } from "./entry.ts";
+import { type Closing, Months } from "./month.ts";
+import type { Tracking } from "./unit.ts";
+
+export interface KeyState {
+  readonly kid: string;
+  readonly publicKey: Uint8Array;
+  /** Index of the `enrolment` whose runners and namespaces the key may report. */
+  readonly enrolment: bigint;
+  /** Index of the `key` entry. */
+  readonly index: bigint;
+  /** Highest counter that is welcome; absent while the key has not ended. */
+  readonly trustedUpTo?: bigint;
+  readonly revoked: boolean;
+}
+
+/** A body and the index of its entry. */
+export type Standing<K extends Kind> = Body<K> & { readonly index: bigint };
+
+/** The class of a project that nobody has classified. */
+const STANDARD = "standard";
+
+export class Prefix {
+  /** The log's id. */
+  readonly id: string;
+  readonly log: Body<"log">;
+  #controlIndex = -1n;
+  readonly #keys = new Map<string, KeyState>();
+  /** Successor's kid to the kid of the key that named it. */
+  readonly #heirs = new Map<string, string>();
+  readonly #enrolments = new Map<bigint, Body<"enrolment">>();
+  readonly #tokens = new Map<string, bigint>();
+  readonly #claimed = new Set<bigint>();
+  readonly #runners = new InForce<EnrolledRunner>();
+  readonly #cards = new InForce<Standing<"rate_card">>();
+  readonly #classes = new InForce<Standing<"project_class">>();
+  readonly #limits = new InForce<Standing<"quota">>();
+  readonly #months = new Months();
+
+  constructor(entry: EntryOf<"log">) {
+    this.id = entry.log;
+    this.log = entry.body;
+  }
+
+  /** Index of the newest entry of a control kind; −1 while there is none. */
+  get controlIndex(): bigint {
+    return this.#controlIndex;
+  }
+
+  /**
+   * Takes in the next entry; kinds that decide nothing are passed over.
+   * @throws Error on an entry that comes out of order, or that `admit` never let in
+   */
+  apply(entry: Entry): void {
+    const { index } = entry;
+    if (index <= this.#controlIndex) throw new Error("prefix: entries out of order");
+    switch (entry.kind) {
+      case "enrolment":
+        this.#enrol(index, entry.body);
+        break;
+      case "key":
+        this.#enter(index, entry.body);
+        break;
+      case "key_rotated":
+        this.#rotate(entry.body);
+        break;
+      case "key_revoked":
+        this.#end(entry.body.kid, entry.body.last_trusted_counter, true);
+        break;
+      case "rate_card":
+        this.#cards.add(entry.body.tracking, { ...entry.body, index });
+        break;
+      case "project_class":
+        this.#classes.add(entry.body.project_id, { ...entry.body, index });
+        break;
+      case "quota":
+        this.#limits.add(entry.body.namespace_id, { ...entry.body, index });
+        break;
+      case "month_closing":
+        this.#months.close({ index, month: entry.body.month });
+        break;
+      case "month_closing_withdrawn":
+        this.#months.withdraw();
+        break;
+      default:
+        return;
+    }
+    this.#controlIndex = index;
+  }
+
+  key(kid: string): KeyState | undefined {
+    return this.#keys.get(kid);
+  }
+
+  /**
+   * The enrolment that a rotation left to this key, before its own `key` entry stands. A revocation of
+   * the old key takes it back: whoever stole it must not be able to name its heir.
+   */
+  inheritance(kid: string): bigint | undefined {
+    const old = this.#keys.get(this.#heirs.get(kid) ?? "");
+    return old?.revoked === false ? old.enrolment : undefined;
+  }
+
+  enrolment(index: bigint): Body<"enrolment"> | undefined {
+    return this.#enrolments.get(index);
+  }
+
+  /** Index of the enrolment that a token's SHA-256 (padded base64) opens. */
+  enrolmentOfToken(tokenSha256: string): bigint | undefined {
+    return this.#tokens.get(tokenSha256);
+  }
+
+  /** Whether some key was enrolled with the enrolment's token. */
+  claimed(enrolment: bigint): boolean {
+    return this.#claimed.has(enrolment);
+  }
+
+  /** The one tracking that a runner has in this log, whichever enrolment named it. */
+  tracking(uuid: string): Tracking | undefined {
+    return this.#runners.history(uuid)[0]?.tracking;
+  }
+
+  /**
+   * What a runner that this enrolment names is at an instant. Machine type and number belong to the
+   * runner and not to the enrolment: the line in force counts, from whichever enrolment of the log.
+   */
+  runner(uuid: string, enrolment: bigint, instant: string): EnrolledRunner | undefined {
+    const named = this.#enrolments.get(enrolment)?.runners.some((line) => line.uuid === uuid);
+    return named ? this.#runners.at(uuid, instant) : undefined;
+  }
+
+  card(tracking: Tracking, instant: string): Standing<"rate_card"> | undefined {
+    return this.#cards.at(tracking, instant);
+  }
+
+  /** All cards of a tracking, oldest entry first. */
+  cards(tracking: Tracking): readonly Standing<"rate_card">[] {
+    return this.#cards.history(tracking);
+  }
+
+  /** `standard` where no class is in force. */
+  projectClass(projectId: string, instant: string): string {
+    return this.#classes.at(projectId, instant)?.class ?? STANDARD;
+  }
+
+  classes(projectId: string): readonly Standing<"project_class">[] {
+    return this.#classes.history(projectId);
+  }
+
+  limit(namespaceId: string, instant: string): Standing<"quota"> | undefined {
+    return this.#limits.at(namespaceId, instant);
+  }
+
+  limits(namespaceId: string): readonly Standing<"quota">[] {
+    return this.#limits.history(namespaceId);
+  }
+
+  /** The last month closing that was not withdrawn. */
+  get lastClosing(): Closing | undefined {
+    return this.#months.last;
+  }
+
+  postingMonth(usageMonth: string): string {
+    return this.#months.posting(usageMonth);
+  }
+
+  #enrol(index: bigint, body: Body<"enrolment">): void {
+    this.#enrolments.set(index, body);
+    this.#tokens.set(body.token_sha256, index);
+    for (const line of body.runners) this.#runners.add(line.uuid, line);
+  }
+
+  #enter(index: bigint, { enrolment, jws, kid }: Body<"key">): void {
+    const claim = readClaim(jws);
+    if (claim?.signer !== kid) throw new Error("prefix: a key without its claim");
+    const state = { kid, publicKey: claim.publicKey, enrolment: BigInt(enrolment), index };
+    this.#keys.set(kid, { ...state, revoked: false });
+    this.#claimed.add(state.enrolment);
+  }
+
+  #rotate({ jws }: Body<"key_rotated">): void {
+    const rotation = readRotation(jws);
+    if (rotation === undefined) throw new Error("prefix: a rotation that cannot be read");
+    this.#end(rotation.signer, rotation.payload.final_counter, false);
+    this.#heirs.set(rotation.thumbprint, rotation.signer);
+  }
+
+  /** Of several ends the lowest counts. */
+  #end(kid: string, counter: string, revoked: boolean): void {
+    const key = this.#keys.get(kid);
+    if (key === undefined) throw new Error("prefix: the end of an unknown key");
+    const end = BigInt(counter);
+    const { trustedUpTo = end } = key;
+    this.#keys.set(kid, {
+      ...key,
+      trustedUpTo: end < trustedUpTo ? end : trustedUpTo,
+      revoked: key.revoked || revoked,
+    });
+  }
+}

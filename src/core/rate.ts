@@ -1,0 +1,89 @@
+/**
+ * Rating (DESIGN §6): card, machine type, class and limit as the prefix has them in force at
+ * `finished_at`. Nothing here asks when the report came, save the posting month.
+ */
+import { charge, formatComputeMs } from "./charge.ts";
+import type { Body, EnrolledRunner } from "./entry.ts";
+import { type Factor, formatFactor, lower, MONTHLY_SHARE, NOTHING, parseFactor } from "./factor.ts";
+import type { Prefix, Standing } from "./prefix.ts";
+import type { Report } from "./report.ts";
+import { milliseconds, monthOf } from "./unit.ts";
+
+export type Rating = Omit<Body<"usage">, "enrolment" | "hold" | "jws">;
+
+/**
+ * `runner` is the line in force at `finished_at`. Undefined, no rate is to be had: no card of its
+ * tracking is in force, or the card knows neither its machine type nor `*`. That is asked first: a
+ * build whose failure is not billable needs a card too.
+ */
+export function rate(prefix: Prefix, report: Report, runner: EnrolledRunner): Rating | undefined {
+  const { usage, job } = report;
+  const { machine_type, tracking } = runner;
+  const card = prefix.card(tracking, usage.finished_at);
+  const machine = card && machineFactor(card, machine_type);
+  if (card === undefined || machine === undefined) return undefined;
+
+  const projectClass = prefix.projectClass(job.project_id, usage.finished_at);
+  const { factor, limit } = card.not_billable.includes(usage.failure_reason)
+    ? { factor: NOTHING, limit: "" }
+    : withClass(prefix, report, { card, machine, projectClass });
+
+  const not_billable = notBillable(prefix, report, card);
+  const usage_month = monthOf(usage.finished_at);
+  return {
+    billable: not_billable === "",
+    billing_month: prefix.postingMonth(usage_month),
+    card: String(card.index),
+    class: projectClass,
+    compute_ms: formatComputeMs(charge(milliseconds(BigInt(usage.duration_ms)), factor)),
+    factor: formatFactor(factor),
+    limit,
+    machine_type,
+    not_billable,
+    tracking,
+    usage_month,
+  };
+}
+
+/** A machine's factor is never a share of minutes: `admit` refuses it, and here it is no rate. */
+function machineFactor(card: Standing<"rate_card">, machineType: string): Factor | undefined {
+  const text = member(card.runner_factors, machineType) ?? member(card.runner_factors, "*");
+  return text === undefined ? undefined : parseFactor(text);
+}
+
+/**
+ * The lower of both factors, and the index of the limit that was used: the one in force where the
+ * class's factor is a share of it, whether or not that was lower or defined; otherwise `""`.
+ */
+function withClass(
+  prefix: Prefix,
+  { job, usage }: Report,
+  rated: { card: Standing<"rate_card">; machine: Factor; projectClass: string },
+): { factor: Factor; limit: string } {
+  const { card, machine, projectClass } = rated;
+  const text = member(card.project_factors, projectClass);
+  if (text === undefined) return { factor: machine, limit: "" };
+  const share = text === MONTHLY_SHARE;
+  const limit = share ? prefix.limit(job.root_namespace_id, usage.finished_at) : undefined;
+  const discount = parseFactor(text, BigInt(limit?.monthly_minutes ?? 0));
+  return {
+    factor: discount === undefined ? machine : lower(machine, discount),
+    limit: limit === undefined ? "" : String(limit.index),
+  };
+}
+
+/** The first reason that applies, in the order of BYTES §4. */
+function notBillable(
+  prefix: Prefix,
+  { usage }: Report,
+  card: Standing<"rate_card">,
+): Rating["not_billable"] {
+  if (card.tracking === "self_managed") return "self_managed";
+  if (usage.finished_at < prefix.log.billing_from) return "before_billing_from";
+  return card.not_billable.includes(usage.failure_reason) ? "failure_reason" : "";
+}
+
+/** Own members only: a machine type may be called `constructor`. */
+function member(factors: Readonly<Record<string, string>>, name: string): string | undefined {
+  return Object.hasOwn(factors, name) ? factors[name] : undefined;
+}
