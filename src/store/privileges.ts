@@ -1,0 +1,139 @@
+/**
+ * What the service may be connected as. Grants and triggers guard the log only against roles that
+ * can lift neither, so a process looks at its own role before it does anything else.
+ */
+import type { Sql } from "./connect.ts";
+
+/** Written once: no role of the service changes or removes their rows. */
+const APPEND_ONLY = ["entries", "jobs", "reports", "checkpoints"];
+
+export class UnsafeRoleError extends Error {
+  readonly code = "unsafe-database-role";
+  /** All of them; for a superuser the one that implies the others. */
+  readonly reasons: readonly string[];
+
+  constructor(role: string, reasons: readonly string[]) {
+    super(`the service must not run as ${role}: ${reasons.join("; ")}`);
+    this.name = "UnsafeRoleError";
+    this.reasons = reasons;
+  }
+}
+
+/**
+ * Refuses a role that could change what was written, or become one that could: attributes,
+ * ownership, privileges on the append-only tables, triggers and how to silence them. A membership
+ * counts although it is not inherited, since SET ROLE is one statement away.
+ *
+ * @throws {UnsafeRoleError} `unsafe-database-role`, with every reason
+ */
+export async function assertServiceRole(sql: Sql): Promise<void> {
+  // session_user: current_user may be a harmless mask that RESET ROLE takes off.
+  const [me] = await sql<[{ name: string; superuser: boolean }]>`
+    select rolname as name, rolsuper as superuser
+    from pg_roles
+    where rolname = session_user
+  `;
+  if (me.superuser) throw new UnsafeRoleError(me.name, ["it is a superuser"]);
+  const found = await Promise.all([
+    attributes(sql),
+    ownership(sql),
+    tablePrivileges(sql),
+    otherPrivileges(sql),
+  ]);
+  const reasons = found.flat().map(({ reason }) => reason);
+  if (reasons.length > 0) throw new UnsafeRoleError(me.name, reasons);
+}
+
+type Reasons = PromiseLike<{ reason: string }[]>;
+
+/** The roles this session is, or may become. */
+const mine = (sql: Sql) => sql`
+  select *
+  from pg_roles
+  where pg_has_role(session_user, oid, 'member')
+`;
+
+function attributes(sql: Sql): Reasons {
+  return sql`
+    select format('%s %s', case rolname when session_user then 'it' else rolname end, what) as reason
+    from (${mine(sql)}) as mine
+    cross join lateral (
+      values
+        (rolsuper, 'is a superuser'),
+        (rolbypassrls, 'bypasses row-level security'),
+        (rolcreaterole, 'creates roles'),
+        (rolreplication, 'may replicate'),
+        (rolname = 'pg_execute_server_program', 'runs programs on the server'),
+        (rolname = 'pg_read_server_files', 'reads files of the server'),
+        (rolname = 'pg_write_server_files', 'writes files of the server')
+    ) as attribute (has, what)
+    where has
+    order by reason
+  `;
+}
+
+/** An owner grants itself anything, disables triggers, and drops what is in the way. */
+function ownership(sql: Sql): Reasons {
+  return sql`
+    select 'it owns ' || what as reason
+    from (
+      select relowner as owner, format('%s %I', 'relation', relname) as what
+      from pg_class
+      where relnamespace = 'public'::regnamespace and relkind in ('r', 'p', 'v', 'm', 'S', 'f')
+      union all
+      select proowner, format('function %I', proname)
+      from pg_proc
+      where pronamespace = 'public'::regnamespace
+      union all
+      select nspowner, format('schema %I', nspname)
+      from pg_namespace
+      where nspname = 'public'
+      union all
+      select datdba, format('database %I', datname)
+      from pg_database
+      where datname = current_database()
+    ) as owned
+    where pg_has_role(session_user, owner, 'member')
+    order by reason
+  `;
+}
+
+/** A partition has grants of its own, by which its rows can be reached. */
+function tablePrivileges(sql: Sql): Reasons {
+  return sql`
+    select distinct format('it has %s on %I', privilege, part.relname) as reason
+    from (${mine(sql)}) as mine
+    cross join unnest(array['UPDATE', 'DELETE', 'TRUNCATE', 'TRIGGER']) as privilege
+    cross join pg_class as part
+    join pg_class as whole
+      on whole.oid = part.oid or whole.oid in (select pg_partition_ancestors(part.oid))
+    where whole.relnamespace = 'public'::regnamespace
+      and whole.relname = any(${APPEND_ONLY})
+      and part.relkind in ('r', 'p')
+      and (
+        has_table_privilege(mine.oid, part.oid, privilege)
+        or privilege = 'UPDATE' and has_any_column_privilege(mine.oid, part.oid, privilege)
+      )
+    order by reason
+  `;
+}
+
+function otherPrivileges(sql: Sql): Reasons {
+  return sql`
+    select distinct reason
+    from (${mine(sql)}) as mine
+    cross join lateral (
+      values
+        (
+          has_parameter_privilege(mine.oid, 'session_replication_role', 'SET'),
+          'it may set session_replication_role'
+        ),
+        (
+          has_schema_privilege(mine.oid, 'public', 'CREATE'),
+          'it may create in schema public'
+        )
+    ) as privilege (has, reason)
+    where has
+    order by reason
+  `;
+}
