@@ -11,6 +11,15 @@ export function rootHash(leaves: readonly Hash[], hash?: Sha256): Hash {
   return nodes[0] ?? EMPTY_ROOT;
 }
 
+/**
+ * The root above a compact range: the roots of a log's perfect subtrees from left to right, the
+ * largest first, one for each one-bit of its size. The smallest two pair first.
+ */
+export function foldPeaks(peaks: readonly Hash[], hash?: Sha256): Hash {
+  if (peaks.length === 0) return EMPTY_ROOT;
+  return peaks.reduceRight((right, left) => nodeHash(left, right, hash));
+}
+
 /** Neighbours pair, and an odd last one moves up as it is: the recursion of the RFC, from below. */
 function parents(nodes: readonly Hash[], hash?: Sha256): Hash[] {
   const above: Hash[] = [];
