@@ -1,0 +1,135 @@
+/** The only reader of the environment. Bad values are refused by name; secrets are never printed. */
+import { readFileSync } from "node:fs";
+import { z } from "zod";
+import { Grant } from "./flow/authenticate.ts";
+
+/** What the operator set wrongly, in one line each. */
+export class ConfigError extends Error {
+  override readonly name = "ConfigError";
+  readonly code = "invalid-configuration";
+}
+
+const Port = z.coerce.number().int().min(0).max(65_535);
+/** The key name of a signed note: no spaces, no plus (C2SP signed-note). */
+const ServiceName = z.string().regex(/^[a-z0-9][a-z0-9.-]{0,62}$/);
+
+const Environment = z.object({
+  MINUTEBOOK_MODE: z.enum(["development", "production"]).default("development"),
+  HOST: z.string().min(1).default("127.0.0.1"),
+  PORT: Port.default(0),
+  SERVICE_NAME: ServiceName.default("minutebook.localhost"),
+  DATABASE_URL: z.string().startsWith("postgres").optional(),
+  READER_DATABASE_URL: z.string().startsWith("postgres").optional(),
+  OWNER_DATABASE_URL: z.string().startsWith("postgres").optional(),
+  ARCHIVE_URL: z.string().min(1).optional(),
+  LOG_KEY_FILE: z.string().min(1).optional(),
+  PRINCIPAL_KEY_FILE: z.string().min(1).optional(),
+  ISSUERS_FILE: z.string().min(1).optional(),
+  VERIFIER_THREADS: z.coerce.number().int().min(1).max(64).optional(),
+  LOG_LEVEL: z.enum(["trace", "debug", "info", "warn", "error", "silent"]).default("info"),
+});
+
+/** Where a production service finds its parts; all of it or nothing (then all is embedded). */
+export interface External {
+  databaseUrl: string;
+  archiveUrl: string;
+  logKeyFile: string;
+  principalKeyFile: string;
+  issuersFile: string;
+}
+
+export interface Config {
+  mode: "development" | "production";
+  host: string;
+  port: number;
+  serviceName: string;
+  /** Undefined: the embedded default under the data folder. */
+  external: External | undefined;
+  readerDatabaseUrl: string | undefined;
+  ownerDatabaseUrl: string | undefined;
+  verifierThreads: number | undefined;
+  logLevel: "trace" | "debug" | "info" | "warn" | "error" | "silent";
+}
+
+const EXTERNAL = [
+  "DATABASE_URL",
+  "ARCHIVE_URL",
+  "LOG_KEY_FILE",
+  "PRINCIPAL_KEY_FILE",
+  "ISSUERS_FILE",
+] as const;
+
+/**
+ * @throws ConfigError naming every variable that is wrong or missing
+ */
+export function readConfig(environment: NodeJS.ProcessEnv = process.env): Config {
+  const parsed = Environment.safeParse(environment);
+  if (!parsed.success) {
+    const names = parsed.error.issues.map(({ path, message }) => `${path.join(".")}: ${message}`);
+    throw new ConfigError(names.join("; "));
+  }
+  const values = parsed.data;
+  return {
+    mode: values.MINUTEBOOK_MODE,
+    host: values.HOST,
+    port: values.PORT,
+    serviceName: values.SERVICE_NAME,
+    external: externalOf(values),
+    readerDatabaseUrl: values.READER_DATABASE_URL,
+    ownerDatabaseUrl: values.OWNER_DATABASE_URL,
+    verifierThreads: values.VERIFIER_THREADS,
+    logLevel: values.LOG_LEVEL,
+  };
+}
+
+function externalOf(values: z.infer<typeof Environment>): External | undefined {
+  const missing = EXTERNAL.filter((name) => values[name] === undefined);
+  const { DATABASE_URL, ARCHIVE_URL, LOG_KEY_FILE, PRINCIPAL_KEY_FILE, ISSUERS_FILE } = values;
+  if (
+    DATABASE_URL !== undefined &&
+    ARCHIVE_URL !== undefined &&
+    LOG_KEY_FILE !== undefined &&
+    PRINCIPAL_KEY_FILE !== undefined &&
+    ISSUERS_FILE !== undefined
+  ) {
+    return {
+      databaseUrl: DATABASE_URL,
+      archiveUrl: ARCHIVE_URL,
+      logKeyFile: LOG_KEY_FILE,
+      principalKeyFile: PRINCIPAL_KEY_FILE,
+      issuersFile: ISSUERS_FILE,
+    };
+  }
+  // Half a production set-up on top of an embedded half would look like production and not be it.
+  if (missing.length < EXTERNAL.length) {
+    throw new ConfigError(`set these too, or none of them: ${missing.join(", ")}`);
+  }
+  if (values.MINUTEBOOK_MODE === "production") {
+    throw new ConfigError(`production needs ${EXTERNAL.join(", ")}`);
+  }
+  return undefined;
+}
+
+/** One issuer of service tokens, as ISSUERS_FILE lists them. */
+const IssuerEntry = z.strictObject({
+  issuer: z.string().min(1),
+  audience: z.string().min(1),
+  algorithms: z.array(z.enum(["EdDSA", "Ed25519", "ES256", "ES384", "RS256", "PS256"])).min(1),
+  jwks: z.union([z.strictObject({ uri: z.url() }), z.strictObject({ file: z.string().min(1) })]),
+  grants: z.array(Grant).min(1),
+});
+export type IssuerEntry = z.infer<typeof IssuerEntry>;
+
+/** @throws ConfigError when the file cannot be read or does not have the shape */
+export function readIssuers(file: string): IssuerEntry[] {
+  try {
+    return z
+      .array(IssuerEntry)
+      .min(1)
+      .parse(JSON.parse(readFileSync(file, "utf8")));
+  } catch (error) {
+    throw new ConfigError(`ISSUERS_FILE ${file}: ${error instanceof Error ? error.message : ""}`, {
+      cause: error,
+    });
+  }
+}

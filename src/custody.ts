@@ -1,0 +1,110 @@
+/** Private keys in files: read only where nobody but their owner can, made once in development. */
+import {
+  createPrivateKey,
+  createPublicKey,
+  generateKeyPairSync,
+  type KeyObject,
+  randomBytes,
+  sign,
+} from "node:crypto";
+import {
+  closeSync,
+  existsSync,
+  fstatSync,
+  fsyncSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  unlinkSync,
+  writeSync,
+} from "node:fs";
+import { dirname } from "node:path";
+import { ConfigError } from "./config.ts";
+import type { Signer } from "./core/note.ts";
+
+const OTHERS = 0o077;
+const SECRET_BYTES = 32;
+
+/** @throws ConfigError when the file is missing, open to others, or no Ed25519 key in PKCS #8 PEM */
+export function readSigningKey(file: string): KeyObject {
+  const key = parse(file, readSecret(file));
+  if (key.asymmetricKeyType !== "ed25519") throw new ConfigError(`${file}: not an Ed25519 key`);
+  return key;
+}
+
+/** A secret of at least 32 bytes of base64. */
+export function readSecretKey(file: string): Uint8Array {
+  const secret = Buffer.from(readSecret(file).trim(), "base64");
+  if (secret.length < SECRET_BYTES) throw new ConfigError(`${file}: fewer than 32 bytes`);
+  return secret;
+}
+
+/** Reads the key, or makes it where there is none yet: of the embedded default only. */
+export function ensureSigningKey(file: string): KeyObject {
+  ensure(file, () => {
+    const { privateKey } = generateKeyPairSync("ed25519");
+    return privateKey.export({ format: "pem", type: "pkcs8" }).toString();
+  });
+  return readSigningKey(file);
+}
+
+export function ensureSecretKey(file: string): Uint8Array {
+  ensure(file, () => `${randomBytes(SECRET_BYTES).toString("base64")}\n`);
+  return readSecretKey(file);
+}
+
+export function rawPublicKey(key: KeyObject): Uint8Array {
+  const { x } = createPublicKey(key).export({ format: "jwk" });
+  return new Uint8Array(Buffer.from(x ?? "", "base64url"));
+}
+
+/** The log's signer: its name is the origin (C2SP tlog-checkpoint). */
+export function noteSigner(name: string, key: KeyObject): Signer {
+  return { name, publicKey: rawPublicKey(key), sign: (message) => sign(null, message, key) };
+}
+
+function readSecret(file: string): string {
+  let descriptor: number;
+  try {
+    descriptor = openSync(file, "r");
+  } catch (error) {
+    throw new ConfigError(`${file}: cannot be read`, { cause: error });
+  }
+  try {
+    // Asked of the open file, so that what was judged is what is read.
+    if ((fstatSync(descriptor).mode & OTHERS) !== 0) {
+      throw new ConfigError(`${file}: open to others; chmod 600`);
+    }
+    return readFileSync(descriptor, "utf8");
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+function parse(file: string, pem: string): KeyObject {
+  try {
+    return createPrivateKey(pem);
+  } catch (error) {
+    // The library's message may quote the input; only the cause keeps it.
+    throw new ConfigError(`${file}: not a private key in PEM`, { cause: error });
+  }
+}
+
+/** Whole and then linked into place: of two processes that start at once one makes the key, both read it. */
+function ensure(file: string, make: () => string): void {
+  if (existsSync(file)) return;
+  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+  const draft = `${file}.${process.pid}`;
+  const descriptor = openSync(draft, "wx", 0o600);
+  writeSync(descriptor, make());
+  fsyncSync(descriptor);
+  closeSync(descriptor);
+  try {
+    linkSync(draft, file);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+  } finally {
+    unlinkSync(draft);
+  }
+}

@@ -1,0 +1,132 @@
+/**
+ * Bearer tokens to principals (RFC 7519, RFC 8725). Issuer, audience and algorithms are pinned per
+ * issuer; a token's claims give roles, logs and namespaces only as that issuer's mapping says.
+ */
+import { createHmac } from "node:crypto";
+import { createRemoteJWKSet, type JWTPayload, type JWTVerifyGetKey, jwtVerify } from "jose";
+import { z } from "zod";
+import { Problem } from "../core/problem.ts";
+import { IntegerText, LogId } from "../core/unit.ts";
+
+export const ROLES = [
+  "provisioner",
+  "platform",
+  "operator",
+  "finance",
+  "approver",
+  "auditor",
+  "viewer",
+] as const;
+export const Role = z.enum(ROLES);
+export type Role = z.infer<typeof Role>;
+
+const Logs = z.union([z.literal("*"), z.array(LogId)]);
+const Namespaces = z.union([z.literal("*"), z.array(IntegerText)]);
+
+/** A claim's value gives a role on some logs, and for viewers on some namespaces of them. */
+export const Grant = z.strictObject({
+  claim: z.string().min(1),
+  value: z.string(),
+  role: Role,
+  logs: Logs,
+  namespaces: Namespaces.default("*"),
+});
+export type Grant = z.infer<typeof Grant>;
+
+export interface Issuer {
+  issuer: string;
+  audience: string;
+  algorithms: readonly string[];
+  key: JWTVerifyGetKey;
+  /** `claims`: the token itself says roles, logs and namespaces; of the local issuer only. */
+  grants: readonly Grant[] | "claims";
+}
+
+/** Who asks. `id` is opaque: no name of a person reaches a signed or hashed byte. */
+export interface Principal {
+  id: string;
+  grants: readonly {
+    role: Role;
+    logs: "*" | readonly string[];
+    namespaces: "*" | readonly string[];
+  }[];
+}
+
+const CLOCK_TOLERANCE_SECONDS = 30;
+const MAX_AGE_SECONDS = 24 * 3600;
+
+const LocalClaims = z.object({
+  grants: z.array(z.strictObject({ role: Role, logs: Logs, namespaces: Namespaces })).min(1),
+});
+
+export type Authenticate = (authorization: string | undefined) => Promise<Principal>;
+
+/**
+ * @param principalKey secret under which issuer and subject become the principal's id
+ * @returns a function that throws Problem `unauthenticated` for whatever does not verify
+ */
+export function authenticator(issuers: readonly Issuer[], principalKey: Uint8Array): Authenticate {
+  const byName = new Map(issuers.map((issuer) => [issuer.issuer, issuer]));
+  return async (authorization) => {
+    const token = /^Bearer ([A-Za-z0-9_.-]{1,8192})$/.exec(authorization ?? "")?.[1];
+    const issuer = token === undefined ? undefined : byName.get(claimedIssuer(token) ?? "");
+    if (token === undefined || issuer === undefined) throw new Problem("unauthenticated");
+    const payload = await verify(token, issuer);
+    const grants =
+      issuer.grants === "claims" ? localGrants(payload) : mapped(payload, issuer.grants);
+    return { id: principalId(principalKey, issuer.issuer, payload.sub ?? ""), grants };
+  };
+}
+
+async function verify(token: string, issuer: Issuer): Promise<JWTPayload> {
+  try {
+    const { payload } = await jwtVerify(token, issuer.key, {
+      issuer: issuer.issuer,
+      audience: issuer.audience,
+      algorithms: [...issuer.algorithms],
+      clockTolerance: CLOCK_TOLERANCE_SECONDS,
+      maxTokenAge: MAX_AGE_SECONDS,
+      requiredClaims: ["sub", "exp", "iat"],
+    });
+    return payload;
+  } catch (error) {
+    // Which check failed is for nobody outside to learn; the cause stays with the error.
+    throw Object.assign(new Problem("unauthenticated"), { cause: error });
+  }
+}
+
+/** Read unverified, only to choose whose keys verify. */
+function claimedIssuer(token: string): string | undefined {
+  try {
+    const payload = token.split(".")[1] ?? "";
+    const { iss } = JSON.parse(Buffer.from(payload, "base64url").toString("utf8"));
+    return typeof iss === "string" ? iss : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function mapped(payload: JWTPayload, grants: readonly Grant[]): Principal["grants"] {
+  return grants.filter(({ claim, value }) => {
+    const held = payload[claim];
+    return Array.isArray(held) ? held.includes(value) : held === value;
+  });
+}
+
+function localGrants(payload: JWTPayload): Principal["grants"] {
+  const claims = LocalClaims.safeParse(payload);
+  if (!claims.success) throw new Problem("unauthenticated");
+  return claims.data.grants;
+}
+
+function principalId(key: Uint8Array, issuer: string, subject: string): string {
+  const mac = createHmac("sha256", key)
+    .update(JSON.stringify([issuer, subject]))
+    .digest();
+  return `p_${mac.subarray(0, 16).toString("base64url")}`;
+}
+
+/** Keys of an issuer fetched from its JWKS address, cached, and fetched anew for an unknown kid. */
+export function remoteKeys(address: string): JWTVerifyGetKey {
+  return createRemoteJWKSet(new URL(address), { timeoutDuration: 5_000, cooldownDuration: 30_000 });
+}

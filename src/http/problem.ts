@@ -1,0 +1,57 @@
+/** RFC 9457 problem documents. Nothing from inside leaves: an unexpected error is a bare 500. */
+import { randomUUID } from "node:crypto";
+import { PROBLEMS, type Problem, type ProblemCode } from "../core/problem.ts";
+
+const TYPE_BASE = "https://minutebook.example/problems/";
+const RETRY_AFTER_SECONDS = "1";
+
+export interface ProblemDocument {
+  type: string;
+  title: string;
+  status: number;
+  code: string;
+  [member: string]: unknown;
+}
+
+export function problemDocument(
+  code: ProblemCode,
+  members: Readonly<Record<string, unknown>> = {},
+): ProblemDocument {
+  const [status, title] = PROBLEMS[code];
+  return { ...members, type: TYPE_BASE + code, title, status, code };
+}
+
+/** Statuses that ask to come again say when (RFC 9110 §10.2.3). */
+export function problemResponse(problem: Problem): Response {
+  return respond(problemDocument(problem.code, problem.extension));
+}
+
+/**
+ * @param log gets the error with the id that the caller sees; the caller sees nothing else of it
+ */
+export function unexpectedResponse(
+  error: unknown,
+  log: (error: unknown, id: string) => void,
+): Response {
+  const id = randomUUID();
+  log(error, id);
+  return respond({
+    type: `${TYPE_BASE}internal`,
+    title: "Something broke here; the id finds it in the service's log",
+    status: 500,
+    code: "internal",
+    id,
+  });
+}
+
+function respond(document: ProblemDocument): Response {
+  return new Response(JSON.stringify(document), {
+    status: document.status,
+    headers: {
+      "content-type": "application/problem+json",
+      "cache-control": "no-store",
+      ...(document.status === 503 ? { "retry-after": RETRY_AFTER_SECONDS } : {}),
+      ...(document.status === 401 ? { "www-authenticate": "Bearer" } : {}),
+    },
+  });
+}
