@@ -19,11 +19,11 @@ export function leafHash(bytes: Uint8Array, hash: Sha256 = sha256): Hash {
   return hash(input);
 }
 
-/** RFC 6962 §2.1: both children are 32-byte hashes. */
+/** RFC 6962 §2.1. Nothing marks where `left` ends: who reads hashes from outside asks for 32 bytes. */
 export function nodeHash(left: Hash, right: Hash, hash: Sha256 = sha256): Hash {
-  const input = new Uint8Array(65);
+  const input = new Uint8Array(1 + left.length + right.length);
   input[0] = 1;
   input.set(left, 1);
-  input.set(right, 33);
+  input.set(right, 1 + left.length);
   return hash(input);
 }
