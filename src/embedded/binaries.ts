@@ -82,23 +82,29 @@ async function isOurs(cache: string): Promise<boolean> {
 
 /** Returns a complete copy under a name of its own. */
 async function copyPackage(packageFolder: string, cache: string): Promise<string> {
-  const copy = await mkdtemp(`${cache}-`);
+  let copy: string | undefined;
   try {
+    copy = await mkdtemp(`${cache}-`);
     await cp(packageFolder, copy, { recursive: true, verbatimSymlinks: true });
     await linkLibraries(copy);
     // The package may have been installed under a umask that keeps the account out.
     spawnSync("chmod", ["-R", "u+rwX,go+rX,go-w", copy]);
     return copy;
   } catch (cause) {
-    await rm(copy, { recursive: true, force: true });
+    if (copy !== undefined) await rm(copy, { recursive: true, force: true });
     throw new EmbeddedError("no-binaries", `cannot copy them to ${cache}`, { cause });
   }
 }
 
-/** By rename: a half copy never has the final name. */
+/** By rename: a half copy never has the final name. Who comes second takes the first one's. */
 async function replace(cache: string, copy: string): Promise<void> {
   await rm(cache, { recursive: true, force: true });
-  await rename(copy, cache);
+  try {
+    await rename(copy, cache);
+  } catch (error) {
+    await rm(copy, { recursive: true });
+    if (!(await isOurs(cache))) throw error;
+  }
 }
 
 /** What the package's install script does, from the package's own list. */

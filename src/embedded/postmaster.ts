@@ -74,7 +74,7 @@ export async function untilFree(data: string): Promise<void> {
     // "ready": its launcher may have been killed a moment ago, and its guard is about to act.
     const patience = found.status === "stopping" ? LEAVING_MS_MAX : READY_LEAVING_MS_MAX;
     if (Date.now() - start > patience) {
-      const message = `${data} is in use by a live server, process ${found.pid}`;
+      const message = `${data} is in use by a live server, process ${found.pid}; stop it first`;
       throw new EmbeddedError("data-folder-in-use", message);
     }
     await delay(POLL_MS);
