@@ -75,7 +75,8 @@ function enrolment(prefix: Prefix, body: Body<"enrolment">, at: string): void {
 
 /**
  * An enrolment is claimed once, within its time, by one key. Only the successor that a rotation has
- * named takes the place of that key, whenever it comes: `key_rotated` first, then this entry.
+ * named takes the place of that key, whenever it comes: `key_rotated` first, then this entry. Not if
+ * the old key was revoked meanwhile: whoever stole it must not be able to name its heir.
  */
 function key(prefix: Prefix, body: Body<"key">, at: string): void {
   const claim = readClaim(body.jws);
@@ -85,7 +86,8 @@ function key(prefix: Prefix, body: Body<"key">, at: string): void {
   const claimed = prefix.enrolment(index);
   if (claimed?.token_sha256 !== claim.payload.token_sha256) throw new Problem("unknown-token");
   if (prefix.key(body.kid) !== undefined) throw new Problem("key-in-use");
-  if (prefix.inheritance(body.kid) === index) return;
+  const old = prefix.predecessor(body.kid);
+  if (old?.enrolment === index && !old.revoked) return;
   if (prefix.claimed(index)) throw new Problem("token-used");
   if (at > claimed.claim_until) throw new Problem("token-expired");
 }
@@ -97,9 +99,9 @@ function keyRotated(prefix: Prefix, body: Body<"key_rotated">): void {
   const old = prefix.key(rotation.signer);
   if (old === undefined) throw new Problem("unknown-key");
   if (old.trustedUpTo !== undefined) throw new Problem("key-has-ended");
-  // A key that is named twice would have two enrolments to succeed to.
+  // A key that two rotations named would have two enrolments to succeed to.
   const { thumbprint } = rotation;
-  if (prefix.key(thumbprint) !== undefined || prefix.inheritance(thumbprint) !== undefined) {
+  if ((prefix.key(thumbprint) ?? prefix.predecessor(thumbprint)) !== undefined) {
     throw new Problem("key-in-use");
   }
 }

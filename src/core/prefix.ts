@@ -4,7 +4,7 @@
  */
 import { readClaim, readRotation } from "./claim.ts";
 import { InForce } from "./effective.ts";
-import type { Body, EnrolledRunner, Entry, EntryOf, Kind } from "./entry.ts";
+import type { Body, EnrolledRunner, Entry, EntryOf } from "./entry.ts";
 import { type Closing, Months } from "./month.ts";
 import type { Tracking } from "./unit.ts";
 
@@ -20,8 +20,22 @@ export interface KeyState {
   readonly revoked: boolean;
 }
 
-/** A body and the index of its entry. */
-export type Standing<K extends Kind> = Body<K> & { readonly index: bigint };
+/** A rate card and the index of its entry. */
+export type Card = Body<"rate_card"> & { readonly index: bigint };
+
+/** Of limits and classes there may be a million: kept is what judging needs, and no more. */
+interface Limit {
+  readonly index: bigint;
+  readonly effective_from: string;
+  readonly monthly_minutes: string;
+  readonly source: string;
+  readonly source_version: string;
+}
+
+interface ProjectClass {
+  readonly class: string;
+  readonly effective_from: string;
+}
 
 /** The class of a project that nobody has classified. */
 const STANDARD = "standard";
@@ -38,9 +52,9 @@ export class Prefix {
   readonly #tokens = new Map<string, bigint>();
   readonly #claimed = new Set<bigint>();
   readonly #runners = new InForce<EnrolledRunner>();
-  readonly #cards = new InForce<Standing<"rate_card">>();
-  readonly #classes = new InForce<Standing<"project_class">>();
-  readonly #limits = new InForce<Standing<"quota">>();
+  readonly #cards = new InForce<Card>();
+  readonly #classes = new InForce<ProjectClass>();
+  readonly #limits = new InForce<Limit>();
   readonly #months = new Months();
 
   constructor(entry: EntryOf<"log">) {
@@ -77,10 +91,10 @@ export class Prefix {
         this.#cards.add(entry.body.tracking, { ...entry.body, index });
         break;
       case "project_class":
-        this.#classes.add(entry.body.project_id, { ...entry.body, index });
+        this.#classify(entry.body);
         break;
       case "quota":
-        this.#limits.add(entry.body.namespace_id, { ...entry.body, index });
+        this.#limit(index, entry.body);
         break;
       case "month_closing":
         this.#months.close({ index, month: entry.body.month });
@@ -98,13 +112,9 @@ export class Prefix {
     return this.#keys.get(kid);
   }
 
-  /**
-   * The enrolment that a rotation left to this key, before its own `key` entry stands. A revocation of
-   * the old key takes it back: whoever stole it must not be able to name its heir.
-   */
-  inheritance(kid: string): bigint | undefined {
-    const old = this.#keys.get(this.#heirs.get(kid) ?? "");
-    return old?.revoked === false ? old.enrolment : undefined;
+  /** The key whose rotation named this kid, before the successor's own `key` entry stands and after. */
+  predecessor(kid: string): KeyState | undefined {
+    return this.#keys.get(this.#heirs.get(kid) ?? "");
   }
 
   enrolment(index: bigint): Body<"enrolment"> | undefined {
@@ -135,12 +145,12 @@ export class Prefix {
     return named ? this.#runners.at(uuid, instant) : undefined;
   }
 
-  card(tracking: Tracking, instant: string): Standing<"rate_card"> | undefined {
+  card(tracking: Tracking, instant: string): Card | undefined {
     return this.#cards.at(tracking, instant);
   }
 
   /** All cards of a tracking, oldest entry first. */
-  cards(tracking: Tracking): readonly Standing<"rate_card">[] {
+  cards(tracking: Tracking): readonly Card[] {
     return this.#cards.history(tracking);
   }
 
@@ -149,15 +159,15 @@ export class Prefix {
     return this.#classes.at(projectId, instant)?.class ?? STANDARD;
   }
 
-  classes(projectId: string): readonly Standing<"project_class">[] {
+  classes(projectId: string): readonly ProjectClass[] {
     return this.#classes.history(projectId);
   }
 
-  limit(namespaceId: string, instant: string): Standing<"quota"> | undefined {
+  limit(namespaceId: string, instant: string): Limit | undefined {
     return this.#limits.at(namespaceId, instant);
   }
 
-  limits(namespaceId: string): readonly Standing<"quota">[] {
+  limits(namespaceId: string): readonly Limit[] {
     return this.#limits.history(namespaceId);
   }
 
@@ -174,6 +184,16 @@ export class Prefix {
     this.#enrolments.set(index, body);
     this.#tokens.set(body.token_sha256, index);
     for (const line of body.runners) this.#runners.add(line.uuid, line);
+  }
+
+  #classify({ class: name, effective_from, project_id }: Body<"project_class">): void {
+    this.#classes.add(project_id, { class: name, effective_from });
+  }
+
+  #limit(index: bigint, body: Body<"quota">): void {
+    const { effective_from, monthly_minutes, namespace_id, source, source_version } = body;
+    const limit = { effective_from, index, monthly_minutes, source, source_version };
+    this.#limits.add(namespace_id, limit);
   }
 
   #enter(index: bigint, { enrolment, jws, kid }: Body<"key">): void {

@@ -5,7 +5,7 @@
 import { charge, formatComputeMs } from "./charge.ts";
 import type { Body, EnrolledRunner } from "./entry.ts";
 import { type Factor, formatFactor, lower, MONTHLY_SHARE, NOTHING, parseFactor } from "./factor.ts";
-import type { Prefix, Standing } from "./prefix.ts";
+import type { Card, Prefix } from "./prefix.ts";
 import type { Report } from "./report.ts";
 import { milliseconds, monthOf } from "./unit.ts";
 
@@ -46,7 +46,7 @@ export function rate(prefix: Prefix, report: Report, runner: EnrolledRunner): Ra
 }
 
 /** A machine's factor is never a share of minutes: `admit` refuses it, and here it is no rate. */
-function machineFactor(card: Standing<"rate_card">, machineType: string): Factor | undefined {
+function machineFactor(card: Card, machineType: string): Factor | undefined {
   const text = member(card.runner_factors, machineType) ?? member(card.runner_factors, "*");
   return text === undefined ? undefined : parseFactor(text);
 }
@@ -58,7 +58,7 @@ function machineFactor(card: Standing<"rate_card">, machineType: string): Factor
 function withClass(
   prefix: Prefix,
   { job, usage }: Report,
-  rated: { card: Standing<"rate_card">; machine: Factor; projectClass: string },
+  rated: { card: Card; machine: Factor; projectClass: string },
 ): { factor: Factor; limit: string } {
   const { card, machine, projectClass } = rated;
   const text = member(card.project_factors, projectClass);
@@ -73,11 +73,7 @@ function withClass(
 }
 
 /** The first reason that applies, in the order of BYTES §4. */
-function notBillable(
-  prefix: Prefix,
-  { usage }: Report,
-  card: Standing<"rate_card">,
-): Rating["not_billable"] {
+function notBillable(prefix: Prefix, { usage }: Report, card: Card): Rating["not_billable"] {
   if (card.tracking === "self_managed") return "self_managed";
   if (usage.finished_at < prefix.log.billing_from) return "before_billing_from";
   return card.not_billable.includes(usage.failure_reason) ? "failure_reason" : "";

@@ -183,6 +183,8 @@ test("a revoked key leaves nothing to the heir that it named", () => {
   history.rotate(1, 2, "7");
   history.revoke(1, "3");
   expect(answer(() => history.write("key", keyBody(2, "1", 1)))).toBe("token-used");
+  history.agent(4, [{ uuid: "b" }]);
+  expect(answer(() => history.rotate(4, 2, "7"))).toBe("key-in-use");
 });
 
 test("a key is rotated once, by itself, on its log, to a key that is nobody's yet", () => {

@@ -64,6 +64,16 @@ test("an enrolment is found by its token's digest and remembers that it was clai
   expect(prefix.enrolment(2n)).toBeUndefined();
 });
 
+test("a successor's predecessor is the key that named it, before its own entry and after", () => {
+  const history = new History();
+  const kid = history.agent(1);
+  expect(history.prefix.predecessor(kidOf(2))).toBeUndefined();
+  history.rotate(1, 2, "7");
+  expect(history.prefix.predecessor(kidOf(2))?.kid).toBe(kid);
+  history.write("key", { enrolment: "1", jws: claim(2, 1), kid: kidOf(2) });
+  expect(history.prefix.predecessor(kidOf(2))?.kid).toBe(kid);
+});
+
 test("a runner is answered for its own enrolments only", () => {
   const history = new History();
   history.enrol(1);
