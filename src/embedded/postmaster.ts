@@ -125,7 +125,7 @@ async function launch(
 ): Promise<Postmaster | string> {
   const before = await stat(cluster.log).then(
     (found) => found.size,
-    () => 0,
+    () => 0, // no log yet
   );
   const postmaster = spawnGuarded(binary, cluster, {
     ...SETTINGS,
@@ -170,10 +170,9 @@ function spawnGuarded(
   closeSync(output);
   const ended = new Promise<void>((resolve, reject) => {
     server.once("error", reject);
-    server.once("exit", () => {
-      guard.kill("SIGKILL");
-      resolve();
-    });
+    server.once("exit", resolve);
+  }).finally(() => {
+    guard.kill("SIGKILL");
   });
   // A program that is done may end: the guard sees to the rest.
   server.unref();

@@ -100,6 +100,23 @@ test("a database keeps nothing of a file that fails, and the message names file 
   expect((await migrationState(db.owner, folder)).pending).toEqual(["0002_b.sql"]);
 });
 
+test("a migration that changes an entry fails, and the entry keeps its bytes", async () => {
+  await db.writer`
+    insert into entries (log, index, kind, at, prev, leaf, bytes)
+    values (
+      ${"0".repeat(32)}, 0, 'log', now(), ${new Uint8Array(32)}, ${new Uint8Array(32)},
+      ${new Uint8Array([1, 2, 3])}
+    )
+  `;
+  const before = [...(await db.auditor`select * from entries`)];
+  await put("0001_a.sql", migration("update entries set bytes = '\\x00';"));
+  await expect(run()).rejects.toMatchObject({
+    code: "migration-failed",
+    message: expect.stringContaining("append-only"),
+  });
+  expect([...(await db.auditor`select * from entries`)]).toEqual(before);
+});
+
 test("a runner leaves its session as it was, also after a failure", async () => {
   await put("0001_a.sql", migration("nonsense;"));
   const sql = connect(db.urls.owner, { max: 1 });
