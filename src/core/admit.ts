@@ -33,7 +33,11 @@ const RULES: { readonly [K in Kind]?: Rule<K> } = {
 
 /** @throws Problem with the code of the first rule that the entry breaks; `at` is the entry's own */
 export function admit<K extends Kind>(prefix: Prefix, kind: K, body: Body<K>, at: string): void {
-  if (!BODY[kind].safeParse(body).success) throw new Problem("invalid-request", { kind });
+  const issues = BODY[kind].safeParse(body).error?.issues;
+  if (issues !== undefined) {
+    const members = issues.map((issue) => issue.path.join("."));
+    throw new Problem("invalid-request", { kind, members });
+  }
   if (utf8Length(canonical(body)) > BODY_BYTES_MAX) throw new Problem("too-large", { kind });
   if ("approval" in body) approved(prefix, body.approval);
   RULES[kind]?.(prefix, body, at);
@@ -42,7 +46,7 @@ export function admit<K extends Kind>(prefix: Prefix, kind: K, body: Body<K>, at
 /** Under dual control an approval is an entry, and there is no kind of entry yet that could be one. */
 function approved(prefix: Prefix, approval: string): void {
   if (prefix.log.control === "dual") throw new Problem("approval-required");
-  if (approval !== "") throw new Problem("invalid-request", { member: "approval" });
+  if (approval !== "") throw new Problem("invalid-request", { members: ["approval"] });
 }
 
 /** Only the first of its key may reach back: later ones would rate again what was rated. */

@@ -39,6 +39,11 @@ test("a body that no reader would take is not written", () => {
   const history = new History();
   expect(answer(() => history.card({ effective_from: "yesterday" }))).toBe("invalid-request");
   expect(answer(() => history.card({ runner_factors: { small: "1e3" } }))).toBe("invalid-request");
+  const both = { approval: "x", runner_factors: { small: "1e3" } };
+  const problem = {
+    extension: { kind: "rate_card", members: ["approval", "runner_factors.small"] },
+  };
+  expect(() => history.card(both)).toThrow(expect.objectContaining(problem));
   const body = { ...CARD, more: "" } as Body<"rate_card">;
   expect(answer(() => history.write("rate_card", body))).toBe("invalid-request");
 });
