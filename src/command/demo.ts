@@ -1,0 +1,209 @@
+/**
+ * The demo's world: one GitLab.com-like instance under GitLab's published factors, and a host's
+ * usage log, in the shape that gitlab-runner's `usage_logger` writes, dated around now.
+ */
+import type { Setup } from "./setup.ts";
+
+const HOST = "gitlab.example";
+const UNIQUE_ID = "0c9f6a8e-2a58-5d0f-9a5e-6f1f3b6f7a11";
+
+/** docs.gitlab.com, "Compute minutes": cost factors of GitLab-hosted runners. */
+const MACHINE_FACTORS = {
+  "linux-amd64-small": "1",
+  "linux-amd64-medium": "2",
+  "linux-amd64-large": "3",
+  "linux-amd64-xlarge": "6",
+  "linux-amd64-2xlarge": "12",
+  "linux-amd64-gpu-medium": "7",
+  "linux-arm64-small": "1",
+  "linux-arm64-medium": "2",
+  "linux-arm64-large": "3",
+  "macos-m1-medium": "6",
+  "macos-m2pro-large": "12",
+  "windows-medium": "1",
+};
+
+/** The same page: discounts by kind of project, on GitLab.com only. */
+const PROJECT_FACTORS = {
+  open_source: "0.5",
+  open_source_fork: "0.008",
+  gitlab_contribution: "monthly_minutes/300000",
+};
+
+interface DemoRunner {
+  uuid: string;
+  id: string;
+  tracking: "hosted" | "self_managed";
+  machine_type: string;
+}
+
+const SMALL: DemoRunner = {
+  uuid: "5d8f6f0e-6b64-4a39-9d8a-0f5d64a1c001",
+  id: "701",
+  tracking: "hosted",
+  machine_type: "linux-amd64-small",
+};
+const MEDIUM: DemoRunner = {
+  uuid: "5d8f6f0e-6b64-4a39-9d8a-0f5d64a1c002",
+  id: "702",
+  tracking: "hosted",
+  machine_type: "linux-amd64-medium",
+};
+const OWN: DemoRunner = {
+  uuid: "5d8f6f0e-6b64-4a39-9d8a-0f5d64a1c003",
+  id: "9001",
+  tracking: "self_managed",
+  machine_type: "linux-own",
+};
+
+interface DemoProject {
+  id: string;
+  namespace: string;
+  name: string;
+  project_class: string;
+}
+
+const WEB: DemoProject = { id: "50010", namespace: "1001", name: "web", project_class: "standard" };
+const API: DemoProject = { id: "50011", namespace: "1001", name: "api", project_class: "standard" };
+const TOOL: DemoProject = {
+  id: "50020",
+  namespace: "1002",
+  name: "tool",
+  project_class: "open_source",
+};
+const APP: DemoProject = { id: "50030", namespace: "1003", name: "app", project_class: "standard" };
+
+/** Names are the directory's, beside the log; the log itself holds numbers only. */
+export const NAMESPACE_NAMES: Readonly<Record<string, string>> = {
+  "1001": "acme",
+  "1002": "libre",
+  "1003": "shop",
+};
+
+/** The set-up, with all rules in force well before the first build. */
+export function demoSetup(now: number): Setup {
+  const from = new Date(Date.UTC(new Date(now).getUTCFullYear() - 1, 0, 1)).toISOString();
+  const card = { platform: "dotcom", effective_from: from };
+  return {
+    instances: [{ host: HOST, unique_id: UNIQUE_ID, platform: "dotcom", billing_from: from }],
+    runners: [SMALL, MEDIUM, OWN].map((runner) => ({
+      ...runner,
+      host: HOST,
+      runner_type: "instance" as const,
+    })),
+    namespaces: [
+      { host: HOST, id: "1001", monthly_minutes: "10000" },
+      { host: HOST, id: "1002", monthly_minutes: "50000" },
+      { host: HOST, id: "1003", monthly_minutes: "400" },
+    ],
+    projects: [WEB, API, TOOL, APP].map((project) => ({ ...project, host: HOST })),
+    rate_cards: [
+      {
+        ...card,
+        tracking: "hosted",
+        runner_factors: MACHINE_FACTORS,
+        project_factors: PROJECT_FACTORS,
+        not_billable: ["runner_system_failure"],
+      },
+      {
+        ...card,
+        tracking: "self_managed",
+        runner_factors: { "*": "1" },
+        project_factors: {},
+        not_billable: [],
+      },
+    ],
+  };
+}
+
+export interface DemoBuild {
+  job: string;
+  /** The line as the runner wrote it, without its newline. */
+  line: string;
+  seconds: number;
+  finishedAt: number;
+}
+
+const FIRST_JOB = 9_007_199_254_740_993n; // 2^53 + 1: a number that JavaScript cannot hold
+const MINUTES_BACK = 300;
+
+/**
+ * `count` builds that ended within the last hours, never before the month began, oldest first. The
+ * first is the one that the platform saw for an hour longer than the runner did.
+ */
+export function demoBuilds(now: number, count: number): DemoBuild[] {
+  const monthStart = Date.parse(`${new Date(now).toISOString().slice(0, 7)}-01T00:00:00.000Z`);
+  const earliest = Math.max(monthStart, now - MINUTES_BACK * 60_000);
+  const places = [
+    { runner: MEDIUM, project: WEB },
+    { runner: SMALL, project: API },
+    { runner: SMALL, project: TOOL },
+    { runner: OWN, project: WEB },
+    { runner: MEDIUM, project: APP },
+  ] as const;
+  return Array.from({ length: count }, (_, i) => {
+    const { runner, project } = places[i % places.length] ?? places[0];
+    const seconds = i === 0 ? 720.412 : 30 + ((i * 7919) % 900) + ((i * 31) % 1000) / 1000;
+    const finishedAt = Math.floor(earliest + ((now - earliest) * (i + 1)) / (count + 1));
+    const job = String(FIRST_JOB + BigInt(i));
+    const status: Status = i % 17 === 5 ? "failed" : "success";
+    return {
+      job,
+      seconds,
+      finishedAt,
+      line: line({ job, runner, project, seconds, finishedAt, status }),
+    };
+  });
+}
+
+/** Sorted last, after the files of a real host, whatever their dates. */
+export function usageLogName(now: number): string {
+  const stamp = new Date(now).toISOString().replace("T", "-").replaceAll(":", "-").replace("Z", "");
+  return `usage-log-${stamp}.json`;
+}
+
+type Status = "success" | "failed";
+
+/** Written as text: the job's number is beyond what JSON.stringify could write as a number. */
+function line(build: {
+  job: string;
+  runner: DemoRunner;
+  project: DemoProject;
+  seconds: number;
+  finishedAt: number;
+  status: Status;
+}): string {
+  const { job, runner, project, seconds, finishedAt, status } = build;
+  const path = `${NAMESPACE_NAMES[project.namespace]}/${project.name}`;
+  const record = {
+    uuid: `018f5a74-fbe9-758c-b036-${job.slice(-12).padStart(12, "0")}`,
+    timestamp: new Date(finishedAt + 900).toISOString(),
+    runner: {
+      uuid: runner.uuid,
+      id: "x3Fa9kQ2z",
+      name: `runner-${runner.id}`,
+      system_id: "s_1818892f902b",
+      executor: "docker+machine",
+    },
+    job: {
+      id: "@job",
+      pipeline_id: 3_000_000_228,
+      ref: "main",
+      url: `https://${HOST}/${path}/-/jobs/${job}`,
+      duration_seconds: seconds,
+      status,
+      failure_reason: status === "failed" ? "runner_system_failure" : "",
+      started_at: new Date(finishedAt - seconds * 1000).toISOString(),
+      finished_at: new Date(finishedAt).toISOString(),
+      project: { id: Number(project.id), name: project.name, full_path: path },
+      namespace: { id: Number(project.namespace) },
+      root_namespace: { id: Number(project.namespace) },
+      organization: { id: 1 },
+      instance: { id: "6513270e-269e-4d37-b2a7-4de452e6b438", unique_id: UNIQUE_ID },
+      user: { id: 7 },
+      scoped_user: { id: 0 },
+    },
+    labels: {},
+  };
+  return JSON.stringify(record).replace('"@job"', job);
+}
