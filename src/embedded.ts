@@ -7,15 +7,24 @@ import { serverAccount } from "./embedded/account.ts";
 import { findBinaries } from "./embedded/binaries.ts";
 import {
   findData,
+  findPasswords,
   openCluster,
   type Passwords,
   publicFolder,
   removeCluster,
 } from "./embedded/cluster.ts";
-import { startPostmaster, untilFree } from "./embedded/postmaster.ts";
+import { portOf, startPostmaster, untilFree } from "./embedded/postmaster.ts";
 import { bootstrapRoles } from "./store/roles.ts";
 
 const DATABASE = "minutebook";
+
+export interface Urls {
+  superuser: string;
+  owner: string;
+  writer: string;
+  reader: string;
+  auditor: string;
+}
 
 export interface Embedded {
   /** On 127.0.0.1; another one at each start. */
@@ -26,7 +35,7 @@ export interface Embedded {
   /** The cluster's folder: elsewhere than asked for if the server could not enter that. */
   data: string;
   /** All lead to `database`, as `postgres` and as the four roles of store/roles. */
-  urls: { superuser: string; owner: string; writer: string; reader: string; auditor: string };
+  urls: Urls;
   stop(): Promise<void>;
   /** kill -9 of the server, for tests. */
   kill9(): Promise<void>;
@@ -63,16 +72,21 @@ export async function startPostgres(options: {
     socket: join(cluster.socket, `.s.PGSQL.${port}`),
     database: DATABASE,
     data,
-    urls: {
-      superuser: url("postgres", passwords.superuser, port, DATABASE),
-      owner: url("minutebook_owner", passwords.owner, port, DATABASE),
-      writer: url("minutebook_writer", passwords.writer, port, DATABASE),
-      reader: url("minutebook_reader", passwords.reader, port, DATABASE),
-      auditor: url("minutebook_auditor", passwords.auditor, port, DATABASE),
-    },
+    urls: urlsOf(port, passwords),
     stop,
     kill9: kill,
   };
+}
+
+/**
+ * The running server of a folder, for commands beside the process that started it; undefined where
+ * none runs.
+ */
+export async function findPostgres(folder: string): Promise<Urls | undefined> {
+  const [data, passwords] = [await findData(folder), await findPasswords(folder)];
+  if (data === undefined || passwords === undefined) return undefined;
+  const port = await portOf(data);
+  return port === undefined ? undefined : urlsOf(port, passwords);
 }
 
 /**
@@ -97,6 +111,16 @@ async function bootstrap(port: number, passwords: Passwords): Promise<void> {
       minutebook_auditor: passwords.auditor,
     },
   });
+}
+
+function urlsOf(port: number, passwords: Passwords): Urls {
+  return {
+    superuser: url("postgres", passwords.superuser, port, DATABASE),
+    owner: url("minutebook_owner", passwords.owner, port, DATABASE),
+    writer: url("minutebook_writer", passwords.writer, port, DATABASE),
+    reader: url("minutebook_reader", passwords.reader, port, DATABASE),
+    auditor: url("minutebook_auditor", passwords.auditor, port, DATABASE),
+  };
 }
 
 function url(user: string, password: string, port: number, database: string): string {

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { serverAccount } from "../src/embedded/account.ts";
 import { untilFree } from "../src/embedded/postmaster.ts";
-import { type Embedded, removePostgres, startPostgres } from "../src/embedded.ts";
+import { type Embedded, findPostgres, removePostgres, startPostgres } from "../src/embedded.ts";
 import { connect } from "../src/store/connect.ts";
 
 const IN_USE = { code: "data-folder-in-use" };
@@ -50,6 +50,14 @@ async function ask(url: string, ...statements: string[]): Promise<unknown[]> {
 
 const KEEP = ["create table kept (x int)", "insert into kept values (1)"];
 const KEPT = "select x from kept";
+
+test("a running server is found by its folder, and no longer once it has ended", async () => {
+  expect(await findPostgres(folder)).toBeUndefined();
+  const server = await start();
+  expect(await findPostgres(folder)).toEqual(server.urls);
+  await server.stop();
+  expect(await findPostgres(folder)).toBeUndefined();
+});
 
 test("what was committed is there after kill -9 of the server", async () => {
   const first = await start();

@@ -95,6 +95,10 @@ export async function findData(given: string): Promise<string | undefined> {
   return state && join(state.elsewhere ?? (await realpath(given)), "data");
 }
 
+export async function findPasswords(given: string): Promise<Passwords | undefined> {
+  return (await readState(given))?.passwords;
+}
+
 /** Removes what openCluster made, and the folder if nothing else is in it. */
 export async function removeCluster(given: string, account: Account): Promise<void> {
   const state = await readState(given);

@@ -81,8 +81,20 @@ export async function untilFree(data: string): Promise<void> {
   }
 }
 
-/** What postmaster.pid says, whether or not it is true. Line 1 is the process, line 8 its status. */
-async function readPidFile(data: string): Promise<{ pid: number; status: string } | undefined> {
+/** The port of the live server of a data folder; undefined where none takes connections. */
+export async function portOf(data: string): Promise<number | undefined> {
+  const found = await findPostmaster(data);
+  return found?.status === "ready" ? found.port : undefined;
+}
+
+interface Noted {
+  pid: number;
+  port: number;
+  status: string;
+}
+
+/** What postmaster.pid says, true or not. Line 1 is the process, line 4 the port, line 8 the status. */
+async function readPidFile(data: string): Promise<Noted | undefined> {
   const text = await readFile(join(data, "postmaster.pid"), "utf8").catch(
     (error: NodeJS.ErrnoException) => {
       if (error.code !== "ENOENT") throw error;
@@ -90,14 +102,15 @@ async function readPidFile(data: string): Promise<{ pid: number; status: string 
   );
   const lines = text?.split("\n");
   const pid = Number(lines?.[0]);
-  return Number.isInteger(pid) && pid > 0 ? { pid, status: lines?.[7]?.trim() ?? "" } : undefined;
+  if (!Number.isInteger(pid) || pid <= 0) return undefined;
+  return { pid, port: Number(lines?.[3]), status: lines?.[7]?.trim() ?? "" };
 }
 
 /**
  * The live server of a data folder. A pid alone proves nothing: after a crash, and in a container
  * even regularly, it is somebody else's by now.
  */
-async function findPostmaster(data: string): Promise<{ pid: number; status: string } | undefined> {
+async function findPostmaster(data: string): Promise<Noted | undefined> {
   const noted = await readPidFile(data);
   if (noted === undefined) return undefined;
   const command = await commandLine(noted.pid);
