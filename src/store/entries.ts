@@ -1,0 +1,154 @@
+/** Table `entries`: the log itself. `flow/append` alone inserts (DESIGN §1, invariant 2). */
+import type { Kind } from "../core/entry.ts";
+import type { Hash } from "../core/hash.ts";
+import type { UsageColumns } from "../core/typed.ts";
+import { bytesColumn, plainColumn, textColumn } from "./columns.ts";
+import type { Sql, Transaction } from "./connect.ts";
+
+export interface StoredEntry {
+  index: bigint;
+  kind: string;
+  at: string;
+  prev: Hash;
+  leaf: Hash;
+  /** What was hashed, to the byte. */
+  bytes: Uint8Array;
+}
+
+/** Whatever is committed: a pool, or the transaction that has locked the head. */
+type Reader = Sql | Transaction;
+
+export interface NewEntry extends Omit<StoredEntry, "kind" | "at"> {
+  kind: Kind;
+  /** Of a usage, and only of one. */
+  usage?: UsageColumns;
+}
+
+/** In one statement, all of one instant. */
+export async function insertEntries(
+  tx: Transaction,
+  log: string,
+  at: string,
+  entries: readonly NewEntry[],
+): Promise<void> {
+  const usages = <K extends keyof UsageColumns>(column: K): (UsageColumns[K] | undefined)[] =>
+    entries.map((entry) => entry.usage?.[column]);
+  await tx`
+    insert into entries (
+      log, index, kind, at, prev, leaf, bytes, tracking, job_id, project_id, namespace_id,
+      runner_uuid, runner_id, machine_type, duration_ms, compute_ms, not_billable, usage_month,
+      billing_month, finished_at
+    )
+    select
+      ${log}, index, kind, ${at}, decode(prev, 'base64'), decode(leaf, 'base64'),
+      decode(bytes, 'base64'), tracking, job_id, project_id, namespace_id, runner_uuid, runner_id,
+      machine_type, duration_ms, compute_ms, not_billable, usage_month, billing_month, finished_at
+    from unnest(
+      ${plainColumn(entries.map((entry) => entry.index))}::text::bigint[],
+      ${plainColumn(entries.map((entry) => entry.kind))}::text::text[],
+      ${bytesColumn(entries.map((entry) => entry.prev))}::text::text[],
+      ${bytesColumn(entries.map((entry) => entry.leaf))}::text::text[],
+      ${bytesColumn(entries.map((entry) => entry.bytes))}::text::text[],
+      ${plainColumn(usages("tracking"))}::text::text[],
+      ${plainColumn(usages("job_id"))}::text::bigint[],
+      ${plainColumn(usages("project_id"))}::text::bigint[],
+      ${plainColumn(usages("namespace_id"))}::text::bigint[],
+      ${textColumn(usages("runner_uuid"))}::text::text[],
+      ${plainColumn(usages("runner_id"))}::text::bigint[],
+      ${textColumn(usages("machine_type"))}::text::text[],
+      ${plainColumn(usages("duration_ms"))}::text::bigint[],
+      ${plainColumn(usages("compute_ms"))}::text::numeric[],
+      ${textColumn(usages("not_billable"))}::text::text[],
+      ${plainColumn(usages("usage_month"))}::text::date[],
+      ${plainColumn(usages("billing_month"))}::text::date[],
+      ${plainColumn(usages("finished_at"))}::text::timestamptz[]
+    ) as entry (
+      index, kind, prev, leaf, bytes, tracking, job_id, project_id, namespace_id, runner_uuid,
+      runner_id, machine_type, duration_ms, compute_ms, not_billable, usage_month, billing_month,
+      finished_at
+    )
+  `;
+}
+
+/** Entries from … to−1 in the order of the log; the caller bounds the page. */
+export async function readEntries(
+  sql: Reader,
+  log: string,
+  from: bigint,
+  to: bigint,
+): Promise<StoredEntry[]> {
+  const rows = await sql<(Omit<StoredEntry, "at"> & { at: Date })[]>`
+    select index, kind, at, prev, leaf, bytes
+    from entries
+    where log = ${log} and index >= ${from} and index < ${to}
+    order by index
+  `;
+  return rows.map((row) => ({ ...row, at: row.at.toISOString() }));
+}
+
+/** @throws Error if there is no such entry */
+export async function readEntry(sql: Reader, log: string, index: bigint): Promise<StoredEntry> {
+  const [entry] = await readEntries(sql, log, index, index + 1n);
+  if (entry === undefined) throw new Error("entries: one that stands is missing");
+  return entry;
+}
+
+/** Bytes of the entries that decide how reports are judged, after < index ≤ upTo, in order. */
+export async function readControl(
+  sql: Sql,
+  log: string,
+  range: { after: bigint; upTo: bigint; limit: number },
+): Promise<Uint8Array[]> {
+  // The kinds stand in the text, not in a parameter: only so the planner sees that the partial index
+  // entries_by_kind has them all. core's CONTROL_KINDS is the same list; a test compares.
+  const rows = await sql<{ bytes: Uint8Array }[]>`
+    select bytes
+    from entries
+    where log = ${log} and index > ${range.after} and index <= ${range.upTo}
+      and kind in (
+        'enrolment', 'key', 'key_rotated', 'key_revoked', 'rate_card', 'project_class', 'quota',
+        'month_closing', 'month_closing_withdrawn'
+      )
+    order by index
+    limit ${range.limit}
+  `;
+  return rows.map((row) => row.bytes);
+}
+
+/** Bytes of entry 0 of every log, oldest log first. */
+export async function readGenesis(sql: Reader): Promise<{ log: string; bytes: Uint8Array }[]> {
+  return await sql<{ log: string; bytes: Uint8Array }[]>`
+    select e.log, e.bytes
+    from heads h
+    join entries e
+      on e.log = h.log and e.index = 0
+    order by e.at, e.log
+  `;
+}
+
+/** The newest `service` entry. */
+export async function readService(tx: Transaction, log: string): Promise<StoredEntry | undefined> {
+  const [row] = await tx<{ index: bigint }[]>`
+    select index
+    from entries
+    where log = ${log} and kind = 'service'
+    order by index desc
+    limit 1
+  `;
+  return row && (await readEntry(tx, log, row.index));
+}
+
+/** Index of the `key_rotated` entry that holds exactly this JWS, which JSON writes unescaped. */
+export async function findRotation(
+  tx: Transaction,
+  log: string,
+  jws: string,
+): Promise<bigint | undefined> {
+  const [row] = await tx<{ index: bigint }[]>`
+    select index
+    from entries
+    where log = ${log} and kind = 'key_rotated'
+      and position(convert_to(${`"${jws}"`}, 'UTF8') in bytes) > 0
+  `;
+  return row?.index;
+}

@@ -1,0 +1,83 @@
+/** Table `heads`: the one row that all writers of a log queue at. */
+import type { Hash } from "../core/hash.ts";
+import type { Sql, Transaction } from "./connect.ts";
+
+export interface Head {
+  /** Entries 0 … size−1 are committed. */
+  size: bigint;
+  /** Leaf hash of entry size−1. */
+  leaf: Hash;
+  /** `at` of entry size−1. */
+  at: string;
+  /** Index of the newest entry that decides how reports are judged; −1 while there is none. */
+  controlIndex: bigint;
+}
+
+export interface LockedHead extends Head {
+  /** When this server started: another value means a restart, a failover or a restore. */
+  serverStart: string;
+}
+
+interface Row {
+  size: bigint;
+  leaf: Hash;
+  at: Date;
+  control_index: bigint;
+}
+
+/** Holds the row until the transaction ends; undefined if there is no such log. */
+export async function lockHead(tx: Transaction, log: string): Promise<LockedHead | undefined> {
+  const [row] = await tx<(Row & { server_start: string })[]>`
+    select size, leaf, at, control_index, pg_postmaster_start_time()::text as server_start
+    from heads
+    where log = ${log}
+    for update
+  `;
+  return row && { ...headOf(row), serverStart: row.server_start };
+}
+
+/** What is committed now, without waiting for anybody. */
+export async function readHead(sql: Sql | Transaction, log: string): Promise<Head | undefined> {
+  const [row] = await sql<Row[]>`
+    select size, leaf, at, control_index
+    from heads
+    where log = ${log}
+  `;
+  return row && headOf(row);
+}
+
+/** Until the transaction ends nobody else creates a log: there is no row yet to queue at. */
+export async function lockCreation(tx: Transaction): Promise<void> {
+  await tx`select pg_advisory_xact_lock(hashtextextended('minutebook.heads', 0))`;
+}
+
+/** The head of a log whose entry 0 is inserted in the same transaction. */
+export async function createHead(tx: Transaction, log: string, head: Head): Promise<void> {
+  await tx`
+    insert into heads (log, size, leaf, at, control_index)
+    values (${log}, ${head.size}, ${head.leaf}, ${head.at}, ${head.controlIndex})
+  `;
+}
+
+/**
+ * Compare-and-swap, though the row is locked: a lost lock must become an error, never a fork.
+ *
+ * @throws Error when the head is no longer at `from`
+ */
+export async function moveHead(tx: Transaction, log: string, from: Head, to: Head): Promise<void> {
+  const { count } = await tx`
+    update heads
+    set size = ${to.size}, leaf = ${to.leaf}, at = ${to.at}, control_index = ${to.controlIndex}
+    where log = ${log} and size = ${from.size} and leaf = ${from.leaf}
+  `;
+  if (count !== 1) throw new Error("heads: moved under the lock");
+}
+
+function headOf(row: Row): Head {
+  return {
+    size: row.size,
+    leaf: row.leaf,
+    at: row.at.toISOString(),
+    controlIndex: row.control_index,
+  };
+}

@@ -1,0 +1,80 @@
+/** Table `reports`: the one answer to each signed report, for ever. */
+import type { Hash } from "../core/hash.ts";
+import { bytesColumn, plainColumn } from "./columns.ts";
+import type { Transaction } from "./connect.ts";
+
+export interface CounterKey {
+  kid: string;
+  /** Decimal text. */
+  counter: string;
+}
+
+export interface Answer extends CounterKey {
+  digest: Hash;
+  code: string;
+  /** The entry that answers the report; undefined if none does. */
+  index: bigint | undefined;
+}
+
+/** An answer on the log: `recorded` is the entry that accounts for the report. */
+export interface RecordedAnswer extends Answer {
+  recorded: bigint;
+}
+
+/** With the leaf hash of the entry that answers. */
+export interface StandingAnswer extends Answer {
+  leaf: Hash | undefined;
+}
+
+interface Row {
+  kid: string;
+  counter: bigint;
+  digest: Hash;
+  code: string;
+  index: bigint | null;
+  leaf: Hash | null;
+}
+
+/** Every answer that was given to one of these counters, whatever bytes it came with. */
+export async function readReports(
+  tx: Transaction,
+  log: string,
+  keys: readonly CounterKey[],
+): Promise<StandingAnswer[]> {
+  const rows = await tx<Row[]>`
+    select distinct r.kid, r.counter, r.digest, r.code, r.index, e.leaf
+    from unnest(
+      ${plainColumn(keys.map((key) => key.kid))}::text::text[],
+      ${plainColumn(keys.map((key) => key.counter))}::text::bigint[]
+    ) as asked (kid, counter)
+    join reports r
+      on r.log = ${log} and r.kid = asked.kid and r.counter = asked.counter
+    left join entries e
+      on e.log = r.log and e.index = r.index
+  `;
+  return rows.map(({ counter, index, leaf, ...row }) => ({
+    ...row,
+    counter: String(counter),
+    index: index ?? undefined,
+    leaf: leaf ?? undefined,
+  }));
+}
+
+export async function insertReports(
+  tx: Transaction,
+  log: string,
+  answers: readonly RecordedAnswer[],
+): Promise<void> {
+  await tx`
+    insert into reports (log, kid, counter, digest, index, code, recorded)
+    select ${log}, kid, counter, decode(digest, 'base64'), index, code, recorded
+    from unnest(
+      ${plainColumn(answers.map((answer) => answer.kid))}::text::text[],
+      ${plainColumn(answers.map((answer) => answer.counter))}::text::bigint[],
+      ${bytesColumn(answers.map((answer) => answer.digest))}::text::text[],
+      ${plainColumn(answers.map((answer) => answer.index))}::text::bigint[],
+      ${plainColumn(answers.map((answer) => answer.code))}::text::text[],
+      ${plainColumn(answers.map((answer) => answer.recorded))}::text::bigint[]
+    ) as answer (kid, counter, digest, index, code, recorded)
+  `;
+}
