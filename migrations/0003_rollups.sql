@@ -31,10 +31,14 @@ create table usage_buckets (
 create table watermarks (
   log text not null,
   size bigint not null,
+  leaf bytea not null, -- of entry size − 1: a size that was changed by hand betrays itself
   refreshed_at timestamptz(3) not null,
-  constraint watermarks_pkey primary key (log)
+  constraint watermarks_pkey primary key (log),
+  constraint watermarks_size_positive check (size > 0)
 );
 
+-- Shown figures come by integer division of exact sums, half up: `/` rounds numerics to some sixteen
+-- digits first, and a figure rounded twice is another figure.
 create materialized view open_namespace_monthly_usages as
 select
   log,
@@ -42,14 +46,14 @@ select
   namespace_id,
   billing_month as date,
   usage_month,
-  round(sum(compute_ms) / 60000, 2) as amount_used,
-  floor(sum(duration_ms) / 1000)::bigint as shared_runners_duration,
+  div(sum(compute_ms) + 300, 600) * 0.01 as amount_used,
+  div(sum(duration_ms), 1000)::bigint as shared_runners_duration,
   sum(jobs)::bigint as jobs,
   sum(duration_ms) as duration_ms,
   sum(compute_ms) as gross_compute_ms,
   0::numeric(46, 6) as adjustment_compute_ms,
   sum(compute_ms) as net_compute_ms,
-  coalesce(sum(compute_ms) filter (where not_billable = ''), 0) as billable_compute_ms,
+  coalesce(sum(compute_ms) filter (where not_billable = ''), 0.000000) as billable_compute_ms,
   max(last_index) as last_index
 from usage_buckets
 group by log, tracking, namespace_id, billing_month, usage_month
@@ -65,14 +69,14 @@ select
   namespace_id,
   billing_month as date,
   usage_month,
-  round(sum(compute_ms) / 60000, 2) as amount_used,
-  floor(sum(duration_ms) / 1000)::bigint as shared_runners_duration,
+  div(sum(compute_ms) + 300, 600) * 0.01 as amount_used,
+  div(sum(duration_ms), 1000)::bigint as shared_runners_duration,
   sum(jobs)::bigint as jobs,
   sum(duration_ms) as duration_ms,
   sum(compute_ms) as gross_compute_ms,
   0::numeric(46, 6) as adjustment_compute_ms,
   sum(compute_ms) as net_compute_ms,
-  coalesce(sum(compute_ms) filter (where not_billable = ''), 0) as billable_compute_ms,
+  coalesce(sum(compute_ms) filter (where not_billable = ''), 0.000000) as billable_compute_ms,
   max(last_index) as last_index
 from usage_buckets
 group by log, tracking, project_id, namespace_id, billing_month, usage_month
@@ -85,18 +89,18 @@ select
   log,
   tracking,
   runner_id,
-  floor(sum(duration_ms) / 1000)::bigint as runner_duration_seconds,
+  div(sum(duration_ms), 1000)::bigint as runner_duration_seconds,
   project_id,
   namespace_id as root_namespace_id,
   billing_month,
-  round(sum(compute_ms) / 60000, 4) as compute_minutes_used,
+  div(sum(compute_ms) + 3, 6) * 0.0001 as compute_minutes_used,
   usage_month,
   sum(jobs)::bigint as jobs,
   sum(duration_ms) as duration_ms,
   sum(compute_ms) as gross_compute_ms,
   0::numeric(46, 6) as adjustment_compute_ms,
   sum(compute_ms) as net_compute_ms,
-  coalesce(sum(compute_ms) filter (where not_billable = ''), 0) as billable_compute_ms,
+  coalesce(sum(compute_ms) filter (where not_billable = ''), 0.000000) as billable_compute_ms,
   max(last_index) as last_index
 from usage_buckets
 where tracking = 'hosted'
@@ -114,7 +118,7 @@ select * from open_project_monthly_usages;
 create view ci_gitlab_hosted_runner_monthly_usages as
 select * from open_gitlab_hosted_runner_monthly_usages;
 
-grant select, insert, update, delete on usage_buckets, watermarks to minutebook_writer;
+grant select, insert, update on usage_buckets, watermarks to minutebook_writer;
 grant select, maintain
   on open_namespace_monthly_usages, open_project_monthly_usages,
     open_gitlab_hosted_runner_monthly_usages

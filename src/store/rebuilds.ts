@@ -1,0 +1,153 @@
+/**
+ * Derived tables made anew beside the ones that stand, in temporary tables of one transaction of the
+ * owner; then compared with them, and put in their place.
+ */
+import type { Transaction } from "./connect.ts";
+import type { HeadRow, JobRow, KeyRow, ReportRow, TypedColumns } from "./snapshots.ts";
+
+/** Tables that the entries' bytes give, and whether a row of them may ever be replaced. */
+const DERIVED = {
+  jobs: "kept",
+  reports: "kept",
+  keys: "replaced",
+  heads: "replaced",
+  watermarks: "replaced",
+  usage_buckets: "replaced",
+} as const;
+export type DerivedTable = keyof typeof DERIVED;
+export const DERIVED_TABLES = Object.keys(DERIVED) as DerivedTable[];
+
+/** Rows that the bytes give and the table lacks, and rows that it has besides. */
+export interface Balance {
+  missing: bigint;
+  surplus: bigint;
+}
+
+/** Nothing is appended, sealed into figures or refreshed until the transaction ends. */
+export async function lockDerived(tx: Transaction): Promise<void> {
+  await tx`set local statement_timeout = 0`;
+  await tx`set local idle_in_transaction_session_timeout = 0`;
+  // In the order in which a refresh takes them, so that neither ever waits for the other in a circle.
+  await tx`lock table usage_buckets, watermarks, heads in exclusive mode`;
+}
+
+export async function createScratch(tx: Transaction): Promise<void> {
+  for (const table of DERIVED_TABLES) {
+    await tx`create temporary table ${tx(scratch(table))} (like ${tx(table)}) on commit drop`;
+  }
+  await tx`create temporary table scratch_usages (like entries) on commit drop`;
+  // Only what is summed is kept a second time.
+  for (const column of ["kind", "at", "prev", "leaf", "bytes"]) {
+    await tx`alter table scratch_usages drop column ${tx(column)}`;
+  }
+}
+
+/** Entries that a log's figures are as of: as far as they were, or as far as it is sealed. */
+export async function readAsOf(tx: Transaction, log: string): Promise<bigint> {
+  const [row] = await tx<{ size: bigint }[]>`
+    select coalesce(least(w.size, s.size), s.size, 0) as size
+    from (
+      select max(size) as size
+      from (
+        select size from seals where log = ${log}
+        union all
+        select max(size) from checkpoints where log = ${log}
+      ) as sealed
+    ) as s
+    left join watermarks as w on w.log = ${log}`;
+  return row?.size ?? 0n;
+}
+
+/** A page of what was derived. */
+export interface Page {
+  log: string;
+  usages: (TypedColumns & { index: bigint })[];
+  jobs: JobRow[];
+  reports: ReportRow[];
+  keys: KeyRow[];
+}
+
+export async function insertPage(tx: Transaction, page: Page): Promise<void> {
+  const { log } = page;
+  await insert(tx, "scratch_usages", log, page.usages);
+  await insert(tx, scratch("jobs"), log, page.jobs);
+  await insert(tx, scratch("reports"), log, page.reports);
+  await insert(tx, scratch("keys"), log, page.keys);
+}
+
+export async function insertHead(tx: Transaction, log: string, head: HeadRow): Promise<void> {
+  await tx`insert into scratch_heads ${tx({ log, ...head })}`;
+}
+
+/** `at` stands where the log was never refreshed. */
+export async function insertWatermark(
+  tx: Transaction,
+  log: string,
+  mark: { size: bigint; leaf: Uint8Array },
+  at: Date,
+): Promise<void> {
+  await tx`
+    insert into scratch_watermarks (log, size, leaf, refreshed_at)
+    select
+      ${log}, ${mark.size}, ${mark.leaf},
+      coalesce((select refreshed_at from watermarks where log = ${log}), ${at})`;
+}
+
+/** Sums what was derived, as of each log's watermark. */
+export async function sumScratch(tx: Transaction): Promise<void> {
+  await tx`
+    insert into scratch_usage_buckets (
+      log, tracking, billing_month, usage_month, namespace_id, project_id, runner_id, runner_uuid,
+      machine_type, not_billable, jobs, duration_ms, compute_ms, last_index
+    )
+    select
+      u.log, tracking, billing_month, usage_month, namespace_id, project_id, runner_id, runner_uuid,
+      machine_type, not_billable, count(*), sum(duration_ms), sum(compute_ms), max(index)
+    from scratch_usages as u
+    join scratch_watermarks as w on w.log = u.log and u.index < w.size
+    group by
+      u.log, tracking, billing_month, usage_month, namespace_id, project_id, runner_id, runner_uuid,
+      machine_type, not_billable`;
+}
+
+export async function balance(tx: Transaction, table: DerivedTable): Promise<Balance> {
+  const [row] = await tx<Balance[]>`
+    select
+      (select count(*) from (table ${tx(scratch(table))} except table ${tx(table)}) as m) as missing,
+      (select count(*) from (table ${tx(table)} except table ${tx(scratch(table))}) as s) as surplus`;
+  if (row === undefined) throw new Error("rebuilds: a count without a row");
+  return row;
+}
+
+/**
+ * Puts the derived rows in place. Of jobs and reports only what is missing: their triggers refuse the
+ * rest, and an answer that was given is not for a rebuild to take back.
+ */
+export async function replace(tx: Transaction, table: DerivedTable): Promise<void> {
+  if (DERIVED[table] === "replaced") await tx`delete from ${tx(table)}`;
+  await tx`
+    insert into ${tx(table)}
+    table ${tx(scratch(table))}
+    on conflict do nothing`;
+}
+
+function scratch(table: DerivedTable): string {
+  return `scratch_${table}`;
+}
+
+const INSERT_ROWS = 1_000;
+
+async function insert(
+  tx: Transaction,
+  table: string,
+  log: string,
+  rows: readonly object[],
+): Promise<void> {
+  for (let from = 0; from < rows.length; from += INSERT_ROWS) {
+    const part = rows.slice(from, from + INSERT_ROWS).map((row) => {
+      const { position, ...columns } = { position: undefined, ...row };
+      return { log, ...columns };
+    });
+    await tx`insert into ${tx(table)} ${tx(part)}`;
+  }
+}

@@ -1,0 +1,163 @@
+/** The materialized views, and sums over them as they are asked for (DESIGN §8). */
+import type { Sql, Transaction } from "./connect.ts";
+
+const MATERIALIZED = [
+  "open_namespace_monthly_usages",
+  "open_project_monthly_usages",
+  "open_gitlab_hosted_runner_monthly_usages",
+] as const;
+
+/** One refresher at a time, over all processes. The number is arbitrary and nobody else's. */
+const REFRESH_LOCK = 7_236_044_901n;
+
+/** What usage can be grouped and filtered by, and the column that holds it. */
+const COLUMN = {
+  tracking: "tracking",
+  namespace: "namespace_id",
+  project: "project_id",
+  runner: "runner_id",
+  machine_type: "machine_type",
+  billing_month: "billing_month",
+  usage_month: "usage_month",
+} as const;
+export type Dimension = keyof typeof COLUMN;
+
+/** Which usage is summed, and by what. Ranges of months are half-open. */
+export interface Slice {
+  log: string;
+  group: readonly Dimension[];
+  from?: string | undefined;
+  to?: string | undefined;
+  tracking?: string | undefined;
+  /** Any of these; what a viewer may see is asked the same way. */
+  namespaces?: readonly bigint[] | undefined;
+  project?: bigint | undefined;
+  runner?: bigint | undefined;
+  machineType?: string | undefined;
+}
+
+/** Exact sums; `computeMs` and `billableComputeMs` with six decimals. */
+export type Sums = { [D in Dimension]?: string | bigint } & {
+  jobs: bigint;
+  duration_ms: string;
+  compute_ms: string;
+  billable_compute_ms: string;
+};
+
+/** False: another process refreshes. The lock ends with the transaction. */
+export async function lockRefresh(tx: Transaction): Promise<boolean> {
+  const [row] = await tx<{ locked: boolean }[]>`
+    select pg_try_advisory_xact_lock(${REFRESH_LOCK}) as locked`;
+  return row?.locked === true;
+}
+
+/**
+ * Readers go on while a view is refreshed: CONCURRENTLY locks out only another refresh. It cannot
+ * fill a view that holds nothing at all, as a restored database may have it; that one is filled plainly.
+ */
+export async function refreshViews(tx: Transaction): Promise<void> {
+  const populated = await tx<{ name: string }[]>`
+    select matviewname as name
+    from pg_matviews
+    where matviewname in ${tx([...MATERIALIZED])} and ispopulated`;
+  const names = new Set(populated.map(({ name }) => name));
+  for (const view of MATERIALIZED) {
+    if (names.has(view)) await tx`refresh materialized view concurrently ${tx(view)}`;
+    else await tx`refresh materialized view ${tx(view)}`;
+  }
+}
+
+/**
+ * Sums of a slice, in the order of its groups: from the narrowest public view that knows all that is
+ * asked, else from the buckets; `tail` adds entries `from` … `to`−1, which no view holds yet.
+ *
+ * @param max rows at most
+ */
+export async function sumUsage(
+  sql: Sql | Transaction,
+  slice: Slice,
+  tail: { from: bigint; to: bigint } | undefined,
+  max: number,
+): Promise<Sums[]> {
+  const asked = dimensions(slice);
+  const keys = sql.unsafe(slice.group.map((name) => `${COLUMN[name]} as ${name}`).join(", "));
+  const order = sql.unsafe(slice.group.map((_, i) => String(i + 1)).join(", "));
+  const columns = sql.unsafe([...asked].map((name) => COLUMN[name]).join(", "));
+  return await sql<Sums[]>`
+    select
+      ${keys},
+      sum(jobs)::bigint as jobs,
+      sum(duration_ms) as duration_ms,
+      sum(compute_ms) as compute_ms,
+      sum(billable_compute_ms) as billable_compute_ms
+    from (
+      ${source(sql, slice.log, asked, columns)}
+      ${tail === undefined ? sql`` : sql`union all ${committed(sql, slice.log, tail, columns)}`}
+    ) as part
+    where ${filters(sql, slice)}
+    group by ${order}
+    order by ${order}
+    limit ${max}`;
+}
+
+type Fragment = ReturnType<Sql["unsafe"]>;
+
+function dimensions(slice: Slice): Set<Dimension> {
+  const asked = new Set<Dimension>([...slice.group, "billing_month"]);
+  if (slice.tracking !== undefined) asked.add("tracking");
+  if (slice.namespaces !== undefined) asked.add("namespace");
+  if (slice.project !== undefined) asked.add("project");
+  if (slice.runner !== undefined) asked.add("runner");
+  if (slice.machineType !== undefined) asked.add("machine_type");
+  return asked;
+}
+
+function source(sql: Sql | Transaction, log: string, asked: Set<Dimension>, columns: Fragment) {
+  if (asked.has("runner") || asked.has("machine_type")) {
+    return sql`
+      select
+        ${columns},
+        jobs,
+        duration_ms,
+        compute_ms,
+        case when not_billable = '' then compute_ms else 0 end as billable_compute_ms
+      from usage_buckets
+      where log = ${log}`;
+  }
+  const view = asked.has("project") ? "ci_project_monthly_usages" : "ci_namespace_monthly_usages";
+  return sql`
+    select ${columns}, jobs, duration_ms, net_compute_ms as compute_ms, billable_compute_ms
+    from (select *, date as billing_month from ${sql(view)}) as view
+    where log = ${log}`;
+}
+
+function committed(
+  sql: Sql | Transaction,
+  log: string,
+  tail: { from: bigint; to: bigint },
+  columns: Fragment,
+) {
+  return sql`
+    select
+      ${columns},
+      1 as jobs,
+      duration_ms,
+      compute_ms,
+      case when not_billable = '' then compute_ms else 0 end as billable_compute_ms
+    from entries
+    where log = ${log} and index >= ${tail.from} and index < ${tail.to} and kind = 'usage'`;
+}
+
+function filters(sql: Sql | Transaction, slice: Slice) {
+  const { from, to, tracking, namespaces, project, runner, machineType } = slice;
+  return sql`true
+    ${from === undefined ? sql`` : sql`and billing_month >= ${from}`}
+    ${to === undefined ? sql`` : sql`and billing_month < ${to}`}
+    ${tracking === undefined ? sql`` : sql`and tracking = ${tracking}`}
+    ${namespaces === undefined ? sql`` : sql`and namespace_id = any(${sql.array([...namespaces], INT8_ARRAY)})`}
+    ${project === undefined ? sql`` : sql`and project_id = ${project}`}
+    ${runner === undefined ? sql`` : sql`and runner_id = ${runner}`}
+    ${machineType === undefined ? sql`` : sql`and machine_type = ${machineType}`}`;
+}
+
+const INT8_ARRAY = 1016;
