@@ -1,6 +1,15 @@
 /** The one door with everything behind it, on a real database: for tests of what goes through it. */
 import { hash } from "node:crypto";
-import { decodeEntry, type EnrolledRunner, type Entry } from "../../src/core/entry.ts";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import {
+  decodeEntry,
+  type EnrolledRunner,
+  type Entry,
+  type EntryOf,
+  type Kind,
+} from "../../src/core/entry.ts";
 import { leafHash, type Sha256 } from "../../src/core/hash.ts";
 import { canonical, type Json } from "../../src/core/json.ts";
 import { compact, headerSegment } from "../../src/core/jws.ts";
@@ -21,6 +30,7 @@ import { folderArchive } from "../../src/store/archive.ts";
 import type { Sql } from "../../src/store/connect.ts";
 import { readEntries } from "../../src/store/entries.ts";
 import { CARD, jwk, kidOf, LONG_AGO, NOW, RUNNER, report as reportOf } from "../core/history.ts";
+import { type FreshDatabase, freshDatabase } from "../postgres.ts";
 import { testKey } from "../signing.ts";
 
 export const sha256: Sha256 = (bytes) => new Uint8Array(hash("sha256", bytes, "buffer"));
@@ -42,11 +52,14 @@ function signerFor(log: string): Signer {
 
 export type Door = ReturnType<typeof openDoor>;
 
+interface DoorOptions {
+  archive: string;
+  seed?: string;
+  intake?: { reports?: number; bytes?: number };
+}
+
 /** One process of the service, as far as append goes. `now` is its clock. */
-export function openDoor(
-  sql: Sql,
-  options: { archive: string; seed?: string; intake?: { reports?: number; bytes?: number } },
-) {
+export function openDoor(sql: Sql, options: DoorOptions) {
   const door = { now: Date.parse(NOW), failures: [] as unknown[], commits: [] as number[] };
   const clock = { now: () => door.now };
   const random = counting(options.seed ?? "door");
@@ -72,6 +85,32 @@ export function openDoor(
       await verifier.close();
     },
   });
+}
+
+/** A database and an archive, and as many doors as a test wants. */
+export interface House {
+  database: FreshDatabase;
+  archive: string;
+  open(options?: Partial<DoorOptions>): Door;
+  doors: Door[];
+}
+
+export async function openHouse(): Promise<House> {
+  const database = await freshDatabase();
+  const archive = await mkdtemp(join(tmpdir(), "minutebook-door-"));
+  const doors: Door[] = [];
+  const open = (options: Partial<DoorOptions> = {}): Door => {
+    const door = openDoor(database.writer, { archive, seed: `${doors.length}`, ...options });
+    doors.push(door);
+    return door;
+  };
+  return { database, archive, open, doors };
+}
+
+export async function closeHouse({ archive, database, doors }: House): Promise<void> {
+  await Promise.all(doors.map((door) => door.close()));
+  await database.drop();
+  await rm(archive, { recursive: true });
 }
 
 /** A new log, with a card for hosted runners unless it says otherwise. */
@@ -156,6 +195,14 @@ export async function entriesOf(sql: Sql, log: string): Promise<Entry[]> {
     throw new Error("the head is not the last entry");
   }
   return entries;
+}
+
+export function ofKind<K extends Kind>(entries: readonly Entry[], kind: K): EntryOf<K>[] {
+  return entries.filter((entry): entry is EntryOf<K> => entry.kind === kind);
+}
+
+export function codes({ results }: Ingested): string[] {
+  return results.map(({ code }) => code);
 }
 
 /** The report inside an entry that holds one. */
