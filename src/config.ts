@@ -14,7 +14,8 @@ const Port = z.coerce.number().int().min(0).max(65_535);
 const ServiceName = z.string().regex(/^[a-z0-9][a-z0-9.-]{0,62}$/);
 
 const Environment = z.object({
-  MINUTEBOOK_MODE: z.enum(["development", "production"]).default("development"),
+  MINUTEBOOK_MODE: z.enum(["development", "production"]).optional(),
+  NODE_ENV: z.string().optional(),
   HOST: z.string().min(1).default("127.0.0.1"),
   PORT: Port.default(0),
   SERVICE_NAME: ServiceName.default("minutebook.localhost"),
@@ -63,18 +64,15 @@ const EXTERNAL = [
  * @throws ConfigError naming every variable that is wrong or missing
  */
 export function readConfig(environment: NodeJS.ProcessEnv = process.env): Config {
-  const parsed = Environment.safeParse(environment);
-  if (!parsed.success) {
-    const names = parsed.error.issues.map(({ path, message }) => `${path.join(".")}: ${message}`);
-    throw new ConfigError(names.join("; "));
-  }
-  const values = parsed.data;
+  const values = parsed(Environment, environment);
+  const mode =
+    values.MINUTEBOOK_MODE ?? (values.NODE_ENV === "production" ? "production" : "development");
   return {
-    mode: values.MINUTEBOOK_MODE,
+    mode,
     host: values.HOST,
     port: values.PORT,
     serviceName: values.SERVICE_NAME,
-    external: externalOf(values),
+    external: externalOf(values, mode),
     readerDatabaseUrl: values.READER_DATABASE_URL,
     ownerDatabaseUrl: values.OWNER_DATABASE_URL,
     verifierThreads: values.VERIFIER_THREADS,
@@ -82,7 +80,10 @@ export function readConfig(environment: NodeJS.ProcessEnv = process.env): Config
   };
 }
 
-function externalOf(values: z.infer<typeof Environment>): External | undefined {
+function externalOf(
+  values: z.infer<typeof Environment>,
+  mode: Config["mode"],
+): External | undefined {
   const missing = EXTERNAL.filter((name) => values[name] === undefined);
   const { DATABASE_URL, ARCHIVE_URL, LOG_KEY_FILE, PRINCIPAL_KEY_FILE, ISSUERS_FILE } = values;
   if (
@@ -104,10 +105,54 @@ function externalOf(values: z.infer<typeof Environment>): External | undefined {
   if (missing.length < EXTERNAL.length) {
     throw new ConfigError(`set these too, or none of them: ${missing.join(", ")}`);
   }
-  if (values.MINUTEBOOK_MODE === "production") {
+  if (mode === "production") {
     throw new ConfigError(`production needs ${EXTERNAL.join(", ")}`);
   }
   return undefined;
+}
+
+/** Of commands, each of which needs one or two: no host has to have them all. */
+const Surroundings = Environment.pick({
+  DATABASE_URL: true,
+  READER_DATABASE_URL: true,
+  OWNER_DATABASE_URL: true,
+}).extend({
+  SUPERUSER_DATABASE_URL: z.string().startsWith("postgres").optional(),
+  AUDITOR_DATABASE_URL: z.string().startsWith("postgres").optional(),
+  MINUTEBOOK_SERVER: z.url({ protocol: /^https?$/ }).optional(),
+  MINUTEBOOK_TOKEN: z.string().min(1).optional(),
+});
+
+export interface Surroundings {
+  /** By role; the superuser's is for `bootstrap` alone. */
+  databases: Readonly<
+    Record<"superuser" | "owner" | "writer" | "reader" | "auditor", string | undefined>
+  >;
+  server: string | undefined;
+  token: string | undefined;
+}
+
+/** @throws ConfigError naming every variable that is wrong */
+export function readSurroundings(environment: NodeJS.ProcessEnv = process.env): Surroundings {
+  const values = parsed(Surroundings, environment);
+  return {
+    databases: {
+      superuser: values.SUPERUSER_DATABASE_URL,
+      owner: values.OWNER_DATABASE_URL,
+      writer: values.DATABASE_URL,
+      reader: values.READER_DATABASE_URL,
+      auditor: values.AUDITOR_DATABASE_URL,
+    },
+    server: values.MINUTEBOOK_SERVER,
+    token: values.MINUTEBOOK_TOKEN,
+  };
+}
+
+function parsed<T extends z.ZodType>(shape: T, environment: NodeJS.ProcessEnv): z.infer<T> {
+  const { data, error, success } = shape.safeParse(environment);
+  if (success) return data;
+  const names = error.issues.map(({ path, message }) => `${path.join(".")}: ${message}`);
+  throw new ConfigError(names.join("; "));
 }
 
 /** One issuer of service tokens, as ISSUERS_FILE lists them. */
@@ -115,21 +160,39 @@ const IssuerEntry = z.strictObject({
   issuer: z.string().min(1),
   audience: z.string().min(1),
   algorithms: z.array(z.enum(["EdDSA", "Ed25519", "ES256", "ES384", "RS256", "PS256"])).min(1),
-  jwks: z.union([z.strictObject({ uri: z.url() }), z.strictObject({ file: z.string().min(1) })]),
+  jwks: z.union([
+    z.strictObject({ uri: z.url({ protocol: /^https$/ }) }),
+    z.strictObject({ file: z.string().min(1) }),
+  ]),
   grants: z.array(Grant).min(1),
 });
 export type IssuerEntry = z.infer<typeof IssuerEntry>;
 
 /** @throws ConfigError when the file cannot be read or does not have the shape */
 export function readIssuers(file: string): IssuerEntry[] {
+  return readJson(file, z.array(IssuerEntry).min(1));
+}
+
+/** RFC 7517 §5; what is in the keys is for jose to judge. */
+const KeySet = z.object({ keys: z.array(z.record(z.string(), z.unknown())).min(1) });
+export type KeySet = z.infer<typeof KeySet>;
+
+/** Of an issuer whose keys are in a file. @throws ConfigError as `readIssuers` does */
+export function readKeySet(file: string): KeySet {
+  return readJson(file, KeySet);
+}
+
+function readJson<T>(file: string, shape: z.ZodType<T>): T {
   try {
-    return z
-      .array(IssuerEntry)
-      .min(1)
-      .parse(JSON.parse(readFileSync(file, "utf8")));
+    return shape.parse(JSON.parse(readFileSync(file, "utf8")));
   } catch (error) {
-    throw new ConfigError(`ISSUERS_FILE ${file}: ${error instanceof Error ? error.message : ""}`, {
+    throw new ConfigError(`${file}: ${error instanceof Error ? error.message : ""}`, {
       cause: error,
     });
   }
+}
+
+/** Our own environment and more, for a process that we start. */
+export function environmentWith(more: Readonly<Record<string, string>>): NodeJS.ProcessEnv {
+  return { ...process.env, ...more };
 }

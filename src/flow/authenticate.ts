@@ -3,7 +3,14 @@
  * issuer; a token's claims give roles, logs and namespaces only as that issuer's mapping says.
  */
 import { createHmac } from "node:crypto";
-import { createRemoteJWKSet, type JWTPayload, type JWTVerifyGetKey, jwtVerify } from "jose";
+import {
+  createLocalJWKSet,
+  createRemoteJWKSet,
+  type JSONWebKeySet,
+  type JWTPayload,
+  type JWTVerifyGetKey,
+  jwtVerify,
+} from "jose";
 import { z } from "zod";
 import { Problem } from "../core/problem.ts";
 import { IntegerText, LogId } from "../core/unit.ts";
@@ -129,4 +136,9 @@ function principalId(key: Uint8Array, issuer: string, subject: string): string {
 /** Keys of an issuer fetched from its JWKS address, cached, and fetched anew for an unknown kid. */
 export function remoteKeys(address: string): JWTVerifyGetKey {
   return createRemoteJWKSet(new URL(address), { timeoutDuration: 5_000, cooldownDuration: 30_000 });
+}
+
+/** Keys that do not change while the process runs. @throws Error when they are no JWKS */
+export function fixedKeys(keys: { keys: readonly object[] }): JWTVerifyGetKey {
+  return createLocalJWKSet(keys as JSONWebKeySet);
 }

@@ -9,8 +9,9 @@ import { type Dimension, type Slice, type Sums, sumUsage } from "../store/rollup
 import { readWatermark } from "../store/watermarks.ts";
 import type { Clock } from "./clock.ts";
 
-/** What `group` may name; rows always say their billing month besides. */
+/** What `group` may name; rows say their billing month even if nobody asks. */
 export const USAGE_GROUPS = [
+  "billing_month",
   "tracking",
   "namespace",
   "project",
@@ -24,7 +25,7 @@ export type UsageGroup = (typeof USAGE_GROUPS)[number];
 export interface UsageQuery {
   log: string;
   group: readonly UsageGroup[];
-  from?: string;
+  from?: string | undefined;
   to?: string | undefined;
   tracking?: Tracking | undefined;
   namespace?: bigint | undefined;
@@ -34,7 +35,7 @@ export interface UsageQuery {
   /** What whoever asks may see; absent: all of the log. */
   visible?: readonly bigint[] | undefined;
   /** Entries that no checkpoint covers yet are counted too. */
-  fresh?: boolean;
+  fresh?: boolean | undefined;
 }
 
 /** Exact sums, and beside them the figures as GitLab shows them. */
@@ -50,7 +51,10 @@ export interface UsageFigures {
 
 export type UsageRow = { billing_month: string } & { [G in UsageGroup]?: string } & UsageFigures;
 
-/** `as_of`: entries 0 … as_of−1 are counted. Without `refreshed_at`, nothing was ever folded. */
+/**
+ * `as_of`: entries 0 … as_of−1 are counted. `refreshed_at`: when the views came to hold them; absent
+ * from a fresh answer, which is of now, and from one before any refresh, which has no age either.
+ */
 export interface UsageAnswer {
   log: string;
   as_of: string;
@@ -86,7 +90,7 @@ export async function usage(
       log: query.log,
       as_of: String(fresh ? head.size : folded),
       sealed: !fresh,
-      ...(watermark && age(watermark.refreshedAt, clock.now())),
+      ...(fresh ? { age_ms: "0" } : watermark && age(watermark.refreshedAt, clock.now())),
       group: slice.group,
       rows: sums.map((sum) => rowOf(sum, slice.group)),
       totals: figures(total(sums)),
@@ -118,10 +122,10 @@ const FIGURES = [
 
 function sliceOf(query: UsageQuery): Slice {
   const { log, from, to, tracking, namespace, project, runner, machineType, visible } = query;
-  const groups = USAGE_GROUPS.filter((group) => query.group.includes(group));
+  const asks = new Set<UsageGroup>(["billing_month", ...query.group]);
   const asked = namespace === undefined ? visible : [namespace].filter((id) => sees(visible, id));
   const filters = { from, to, tracking, namespaces: asked, project, runner, machineType };
-  return { log, group: ["billing_month", ...groups], ...filters };
+  return { log, group: USAGE_GROUPS.filter((name) => asks.has(name)), ...filters };
 }
 
 function sees(visible: readonly bigint[] | undefined, namespace: bigint): boolean {

@@ -1,6 +1,6 @@
 /** RFC 9457 problem documents. Nothing from inside leaves: an unexpected error is a bare 500. */
 import { randomUUID } from "node:crypto";
-import { PROBLEMS, type Problem, type ProblemCode } from "../core/problem.ts";
+import { PROBLEMS, Problem, type ProblemCode } from "../core/problem.ts";
 
 const TYPE_BASE = "https://minutebook.example/problems/";
 const RETRY_AFTER_SECONDS = "1";
@@ -21,18 +21,9 @@ export function problemDocument(
   return { ...members, type: TYPE_BASE + code, title, status, code };
 }
 
-/** Statuses that ask to come again say when (RFC 9110 §10.2.3). */
-export function problemResponse(problem: Problem): Response {
-  return respond(problemDocument(problem.code, problem.extension));
-}
-
-/**
- * @param log gets the error with the id that the caller sees; the caller sees nothing else of it
- */
-export function unexpectedResponse(
-  error: unknown,
-  log: (error: unknown, id: string) => void,
-): Response {
+/** A Problem is told; of anything else the caller sees an id, and `log` gets the error with that id. */
+export function errorResponse(error: unknown, log: (error: unknown, id: string) => void): Response {
+  if (error instanceof Problem) return respond(problemDocument(error.code, error.extension));
   const id = randomUUID();
   log(error, id);
   return respond({
@@ -44,14 +35,19 @@ export function unexpectedResponse(
   });
 }
 
-function respond(document: ProblemDocument): Response {
+/** Statuses that ask to come again say when (RFC 9110 §10.2.3), and 401 says with what (§11.6.1). */
+export function respond(
+  document: ProblemDocument,
+  headers: Readonly<Record<string, string>> = {},
+): Response {
   return new Response(JSON.stringify(document), {
     status: document.status,
     headers: {
       "content-type": "application/problem+json",
       "cache-control": "no-store",
-      ...(document.status === 503 ? { "retry-after": RETRY_AFTER_SECONDS } : {}),
-      ...(document.status === 401 ? { "www-authenticate": "Bearer" } : {}),
+      ...(document.status === 503 && { "retry-after": RETRY_AFTER_SECONDS }),
+      ...(document.status === 401 && { "www-authenticate": "Bearer" }),
+      ...headers,
     },
   });
 }

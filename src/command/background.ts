@@ -1,0 +1,74 @@
+/** What runs beside requests: sealing, folding, and saying on each log who writes there. */
+
+import { announce } from "../flow/announce.ts";
+import type { Appender } from "../flow/append.ts";
+import type { Random } from "../flow/clock.ts";
+import { refresh, refreshLoop } from "../flow/fold.ts";
+import type { Sealer } from "../flow/seal.ts";
+import { type SealLag, sealDirty, sealLoop } from "../flow/seal-loop.ts";
+import { showLogs } from "../flow/show.ts";
+import type { Sql } from "../store/connect.ts";
+import { schemaHash } from "../store/migration-files.ts";
+import type { Logger, Metrics } from "../telemetry.ts";
+import { VERSION } from "../version.ts";
+import { migrationsFolder } from "./folder.ts";
+
+export interface Background {
+  sealLag(): SealLag;
+  /** After the appender is closed: what was appended last is sealed and folded before this resolves. */
+  stop(): Promise<void>;
+}
+
+export function startBackground(options: {
+  sealer: Sealer;
+  appender: Appender;
+  random: Random;
+  reader: Sql;
+  log: Logger;
+  metrics: Metrics;
+}): Background {
+  const { sealer, log, metrics } = options;
+  const { sql, clock } = sealer;
+  const abort = new AbortController();
+  const { signal } = abort;
+  const onFailure = (error: unknown, name?: string): void =>
+    log.error({ err: error, log: name }, "seal");
+  const sealing = sealLoop({ ...sealer, signal, onFailure });
+  const folding = refreshLoop({
+    sql,
+    clock,
+    signal,
+    onRefresh: (outcome, took) => {
+      if (outcome !== "skipped") metrics.folded(outcome.entries, took, clock.now());
+    },
+    onError: (error) => log.error({ err: error }, "refresh"),
+  });
+  const announcing = announceAll(options).catch((error: unknown) => {
+    log.warn({ err: error }, "announce");
+  });
+
+  return {
+    sealLag: sealing.lag,
+    stop: async () => {
+      abort.abort();
+      await Promise.all([sealing.done, folding, announcing]);
+      await sealDirty(sealer, onFailure);
+      await refresh({ sql, clock }).catch((error: unknown) => log.error({ err: error }, "refresh"));
+    },
+  };
+}
+
+/** A log that cannot be written now is announced on at the next start: nothing waits for it. */
+async function announceAll({
+  appender,
+  random,
+  reader,
+  log,
+}: Parameters<typeof startBackground>[0]): Promise<void> {
+  const service = { version: VERSION, schema_sha256: await schemaHash(migrationsFolder()) };
+  for (const { log: name } of await showLogs({ sql: reader })) {
+    await announce({ appender, random }, name, service).catch((error: unknown) => {
+      log.warn({ err: error, log: name }, "announce");
+    });
+  }
+}

@@ -1,0 +1,93 @@
+/** All that one process appends, seals and folds with, opened together and closed in order. */
+import { randomBytes } from "node:crypto";
+import { availableParallelism } from "node:os";
+import type { Config } from "../config.ts";
+import type { Signer } from "../core/note.ts";
+import { noteSigner } from "../custody.ts";
+import { openAppender } from "../flow/append.ts";
+import { systemClock } from "../flow/clock.ts";
+import { openDirectory } from "../flow/directory.ts";
+import { openGuard, type SealGuard } from "../flow/guard.ts";
+import { openIntake } from "../flow/intake.ts";
+import { openRegister } from "../flow/register.ts";
+import { sha256 } from "../flow/signature.ts";
+import { startVerifier } from "../flow/verify.ts";
+import type { Services } from "../http/app.ts";
+import type { Sql } from "../store/connect.ts";
+import { type Logger, type Metrics, openMetrics } from "../telemetry.ts";
+import { type Background, startBackground } from "./background.ts";
+import type { Foundation } from "./foundation.ts";
+
+export interface Engine {
+  flow: Services["flow"];
+  guard: SealGuard;
+  metrics: Metrics;
+  background: Background;
+  /** Its name is the log's origin; the same object for the same log. */
+  signerFor: (log: string) => Signer;
+  /** When nobody asks any more: what was taken is answered, then sealed and folded. */
+  stop(): Promise<void>;
+}
+
+/**
+ * @param options.sql as writer
+ * @param options.reader what is shown is read by
+ */
+export function startEngine(options: {
+  config: Config;
+  foundation: Foundation;
+  sql: Sql;
+  reader: Sql;
+  log: Logger;
+}): Engine {
+  const { config, foundation, sql, reader, log } = options;
+  const { archive } = foundation;
+  const clock = systemClock;
+  const hash = sha256;
+  const random = (bytes: number): Uint8Array => new Uint8Array(randomBytes(bytes));
+  const warn = (what: string) => (error: unknown) => log.warn({ err: error }, what);
+  const signerFor = signers(config.serviceName, foundation);
+  const guard = openGuard({ archive, signerFor, clock, hash });
+  const directory = openDirectory(sql);
+  const register = openRegister({ sql, clock, failed: warn("register of refusals") });
+  const intake = openIntake();
+  const verifier = startVerifier({
+    threads: config.verifierThreads ?? availableParallelism(),
+    lookup: (kids) => directory.find(kids),
+  });
+  const metrics = openMetrics({
+    sealLag: () => background.sealLag(),
+    refused: () => guard.state().values(),
+    verifierPending: () => verifier.pending(),
+    reportsUnderWay: () => intake.reports(),
+    refusalsDropped: () => register.dropped(),
+  });
+  const appender = openAppender({
+    ...{ sql, clock, random, hash, guard },
+    failed: warn("append, answered busy"),
+    committed: metrics.committed,
+  });
+  const sealer = { sql, archive, guard, signerFor, clock, hash };
+  const background = startBackground({ sealer, appender, random, reader, log, metrics });
+  return {
+    flow: { verifier, appender, directory, register, intake, random },
+    guard,
+    metrics,
+    background,
+    signerFor,
+    stop: async () => {
+      await appender.close();
+      await background.stop();
+      await Promise.all([verifier.close(), register.close()]);
+    },
+  };
+}
+
+function signers(serviceName: string, { logKey }: Foundation): (log: string) => Signer {
+  const known = new Map<string, Signer>();
+  return (log) => {
+    const signer = known.get(log) ?? noteSigner(`${serviceName}/${log}`, logKey);
+    known.set(log, signer);
+    return signer;
+  };
+}

@@ -1,0 +1,122 @@
+/** One process of the service: everything put together, and taken apart again in order. */
+import { type Config, ConfigError } from "../config.ts";
+import { formatVkey } from "../core/note.ts";
+import type { Appender } from "../flow/append.ts";
+import { authenticator, type Role } from "../flow/authenticate.ts";
+import { systemClock } from "../flow/clock.ts";
+import { createApp } from "../http/app.ts";
+import { connect, type Sql } from "../store/connect.ts";
+import { requireCurrentSchema } from "../store/migrations.ts";
+import { assertServiceRole } from "../store/privileges.ts";
+import type { Logger } from "../telemetry.ts";
+import { VERSION } from "../version.ts";
+import { type Engine, startEngine } from "./engine.ts";
+import { migrationsFolder } from "./folder.ts";
+import { type Foundation, layFoundation } from "./foundation.ts";
+import { localToken } from "./issuer.ts";
+import { listen } from "./listener.ts";
+import { watchReadiness } from "./readiness.ts";
+
+export interface ServiceOptions {
+  config: Config;
+  /** The folder of the embedded default; unused where the configuration names everything. */
+  data: string;
+  log: Logger;
+}
+
+export interface Service {
+  /** Where it listens, without a trailing slash. */
+  url: string;
+  appender: Appender;
+  /** The key that verifies the checkpoints of a log, as auditors are given it. */
+  vkey(log: string): string;
+  /** A bearer token of the local issuer. @throws ConfigError where there is none */
+  token(roles: readonly Role[], subject?: string): Promise<string>;
+  /** Stops accepting, answers what is in flight, seals and folds a last time, ends what it started. */
+  stop(): Promise<void>;
+}
+
+const WRITERS = 12;
+const READERS = 8;
+const END_SECONDS = 5;
+
+/** @throws ConfigError, UnsafeRoleError, MigrationError, EmbeddedError: nothing is left running */
+export async function startService({ config, data, log }: ServiceOptions): Promise<Service> {
+  const foundation = await layFoundation(config, data, (line) => log.info(line));
+  const sql = connect(foundation.writerUrl, { max: WRITERS, name: "minutebook-writer" });
+  const reader = connect(foundation.readerUrl, { max: READERS, name: "minutebook-reader" });
+  const end = async (): Promise<void> => {
+    await Promise.all([sql, reader].map((pool) => pool.end({ timeout: END_SECONDS })));
+    await foundation.stop();
+  };
+  try {
+    await Promise.all([sql, reader].map(assertServiceRole));
+    await requireCurrentSchema(sql, migrationsFolder());
+  } catch (error) {
+    await end();
+    throw error;
+  }
+  const engine = startEngine({ config, foundation, sql, reader, log });
+  const stopEngine = async (): Promise<void> => {
+    await engine.stop();
+    await end();
+  };
+  const identity = identities(engine);
+  try {
+    const app = createApp(servicesOf({ engine, foundation, sql, reader, log }, identity));
+    const { url, close } = await listen(app, config);
+    const stop = async (): Promise<void> => {
+      await close();
+      await stopEngine();
+    };
+    const { appender } = engine.flow;
+    return { url, appender, vkey: (id) => identity(id).vkey, token: tokens(foundation), stop };
+  } catch (error) {
+    await stopEngine();
+    throw error;
+  }
+}
+
+interface Parts {
+  engine: Engine;
+  foundation: Foundation;
+  sql: Sql;
+  reader: Sql;
+  log: Logger;
+}
+
+function servicesOf(
+  { engine, foundation, sql, reader, log }: Parts,
+  identity: ReturnType<typeof identities>,
+): Parameters<typeof createApp>[0] {
+  const { background, flow, guard, metrics } = engine;
+  const { sealLag } = background;
+  return {
+    flow,
+    reading: { sql: reader, clock: systemClock },
+    authenticate: authenticator(foundation.issuers, foundation.principalKey),
+    observer: {
+      ...metrics,
+      failed: (error, id) => log.error({ err: error, id }, "http, answered 500"),
+    },
+    ready: watchReadiness({ sql, guard, sealLag, migrations: migrationsFolder() }),
+    metrics: metrics.text,
+    identity,
+    version: VERSION,
+  };
+}
+
+function identities({ signerFor }: Engine) {
+  return (log: string) => {
+    const { name: origin, publicKey } = signerFor(log);
+    return { origin, vkey: formatVkey(origin, publicKey) };
+  };
+}
+
+function tokens({ issuerKey }: Foundation): Service["token"] {
+  return async (roles, subject = "local") => {
+    if (issuerKey === undefined) throw new ConfigError("tokens come from the configured issuers");
+    const grants = roles.map((role) => ({ role, logs: "*", namespaces: "*" }) as const);
+    return await localToken(issuerKey, grants, { subject });
+  };
+}

@@ -1,0 +1,69 @@
+/** Is this process able to do its work, and what should an operator know besides? */
+import type { ProblemCode } from "../core/problem.ts";
+import type { Sql } from "../store/connect.ts";
+import { countLogs } from "../store/logs.ts";
+import { requireCurrentSchema } from "../store/migrations.ts";
+import { assertServiceRole } from "../store/privileges.ts";
+import { replication } from "../store/replication.ts";
+import type { SealGuard } from "./guard.ts";
+import type { SealLag } from "./seal-loop.ts";
+
+/** Read by anyone, so it names no log and quotes no error. */
+export interface Readiness {
+  ready: boolean;
+  /** Code of what keeps the database from being used, or `ok`. */
+  database: string;
+  /** How many logs are refused now, by code. */
+  refused: Partial<Record<ProblemCode, number>>;
+  seal: { logs: number; entries: string; lag_ms: number };
+  /** `unknown` while the database does not answer. */
+  replication: "synchronous" | "missing" | "unknown";
+  /** Nobody outside has signed a checkpoint: the log is its operator's word. */
+  anchors: "none";
+}
+
+export interface Watching {
+  /** As writer: what is asked is whether that one can write. */
+  sql: Sql;
+  guard: SealGuard;
+  sealLag: () => SealLag;
+  /** The migrations' folder. */
+  migrations: string;
+}
+
+/**
+ * Not ready: the database does not answer, is of another schema, or lets this role do too much; the
+ * archive cannot be reached; or no log can be written. One refused log among others is said, and
+ * keeps nobody else's reports out.
+ */
+export async function ready({ sql, guard, sealLag, migrations }: Watching): Promise<Readiness> {
+  const { entries, logs, ms } = sealLag();
+  const codes = [...guard.state().values()];
+  const known = {
+    refused: counted(codes),
+    seal: { logs, entries: String(entries), lag_ms: ms },
+    anchors: "none",
+  } as const;
+  try {
+    await assertServiceRole(sql);
+    await requireCurrentSchema(sql, migrations);
+    const writable = codes.length === 0 || BigInt(codes.length) < (await countLogs(sql));
+    const archive = !codes.includes("archive-unavailable");
+    const waits = await replication(sql);
+    return { ready: writable && archive, database: "ok", ...known, replication: waits };
+  } catch (error) {
+    return { ready: false, database: codeOf(error), ...known, replication: "unknown" };
+  }
+}
+
+function counted(codes: readonly ProblemCode[]): Readiness["refused"] {
+  const counts: Readiness["refused"] = {};
+  for (const code of codes) counts[code] = (counts[code] ?? 0) + 1;
+  return counts;
+}
+
+/** Our own codes are public; what PostgreSQL or the network says is not. */
+function codeOf(error: unknown): string {
+  const code = error instanceof Error && "code" in error ? String(error.code) : "";
+  return /^[a-z]+(?:-[a-z]+)+$/.test(code) ? code : "unavailable";
+}

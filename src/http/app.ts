@@ -1,0 +1,66 @@
+/** All routes over the verbs that they call. */
+import type { HttpBindings } from "@hono/node-server";
+import type { Hono } from "hono";
+import type { Authenticate } from "../flow/authenticate.ts";
+import type { Random } from "../flow/clock.ts";
+import type { Ingested, Ingesting } from "../flow/ingest.ts";
+import { ingest } from "../flow/ingest.ts";
+import type { Readiness } from "../flow/ready.ts";
+import type { Showing } from "../flow/show.ts";
+import type { usage } from "../flow/usage.ts";
+import { answer } from "./answer.ts";
+import { financeRoutes } from "./finance.ts";
+import { openapiDocument } from "./openapi.ts";
+import { operatorRoutes } from "./operator.ts";
+import { readerRoutes } from "./reader.ts";
+import { answerReports } from "./reports.ts";
+import { type Observer, Router } from "./router.ts";
+import { runnerRoutes } from "./runner.ts";
+
+export interface Services {
+  flow: Ingesting & { random: Random };
+  reading: Showing & Parameters<typeof usage>[0];
+  authenticate: Authenticate;
+  observer: Observer & {
+    reported(ingested: Ingested): void;
+  };
+  ready: () => Promise<Readiness>;
+  metrics: () => Promise<{ type: string; text: string }>;
+  /** The name under which a log's checkpoints are signed, and the key that verifies them. */
+  identity: (log: string) => { origin: string; vkey: string };
+  version: string;
+}
+
+export function createApp(services: Services): Hono<{ Bindings: HttpBindings }> {
+  const { authenticate, flow, observer } = services;
+  const router = new Router(authenticate, observer);
+  healthRoutes(router, services);
+  router.open("POST /v1/reports", ({ incoming }) => {
+    return answerReports(incoming, async (texts) => {
+      const ingested = await ingest(flow, texts);
+      observer.reported(ingested);
+      return ingested;
+    });
+  });
+  runnerRoutes(router, flow);
+  operatorRoutes(router, services);
+  financeRoutes(router, flow);
+  readerRoutes(router, services);
+  return router.finish();
+}
+
+function healthRoutes(router: Router, { ready, metrics, version }: Services): void {
+  router.open("GET /livez", () => answer(200, { live: true, version }));
+  router.open("GET /readyz", async () => {
+    const readiness = await ready();
+    return answer(readiness.ready ? 200 : 503, readiness);
+  });
+  router.guarded("GET /metrics", async () => {
+    const { type, text } = await metrics();
+    return new Response(text, { headers: { "content-type": type, "cache-control": "no-store" } });
+  });
+  const document = JSON.stringify(openapiDocument(version));
+  router.open("GET /openapi.json", () => {
+    return new Response(document, { headers: { "content-type": "application/json" } });
+  });
+}

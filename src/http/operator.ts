@@ -1,0 +1,47 @@
+/** Logs, enrolments and the end of keys. */
+import { Kid } from "../core/unit.ts";
+import { create, NewLog } from "../flow/create.ts";
+import { enrol } from "../flow/enrol.ts";
+import { revoke } from "../flow/revoke.ts";
+import { showKeys, showLogs } from "../flow/show.ts";
+import { assertAllLogs, assertLog, seesLog } from "./access.ts";
+import { answer, answerReceipt } from "./answer.ts";
+import type { Services } from "./app.ts";
+import { readJson } from "./body.ts";
+import { logOf, member, pageOf } from "./path.ts";
+import type { Router } from "./router.ts";
+import { LogEnrolment, LogRevocation } from "./shapes.ts";
+
+export function operatorRoutes(router: Router, { flow, reading, identity }: Services): void {
+  router.guarded("POST /v1/logs", async ({ incoming }, caller) => {
+    assertAllLogs(caller);
+    const { log, ...receipt } = await create(flow, await readJson(incoming, NewLog));
+    return answerReceipt(receipt, { log, ...identity(log) });
+  });
+
+  router.guarded("GET /v1/logs", async (_, caller) => {
+    const logs = (await showLogs(reading)).filter(({ log }) => seesLog(caller, log));
+    return answer(200, { logs: logs.map((shown) => ({ ...shown, ...identity(shown.log) })) });
+  });
+
+  router.guarded("POST /v1/enrolments", async ({ incoming }, caller) => {
+    const { log, ...enrolment } = await readJson(incoming, LogEnrolment);
+    assertLog(caller, log);
+    const enrolled = await enrol(flow, log, caller.id, enrolment);
+    const { token, claim_until } = enrolled;
+    return answerReceipt(enrolled, { log, token, claim_until });
+  });
+
+  router.guarded("POST /v1/keys/:kid/revoke", async ({ incoming, param }, caller) => {
+    const kid = member(Kid, param("kid"));
+    const { log, ...revocation } = await readJson(incoming, LogRevocation);
+    assertLog(caller, log);
+    return answerReceipt(await revoke(flow, { log, kid, by: caller.id }, revocation), { log, kid });
+  });
+
+  router.guarded("GET /v1/logs/:log/keys", async (ask, caller) => {
+    const log = logOf(ask, caller);
+    const { items, ...rest } = await showKeys(reading, { log, ...pageOf(ask) });
+    return answer(200, { ...rest, keys: items });
+  });
+}

@@ -1,0 +1,27 @@
+/** Members of paths and query strings. */
+import type { z } from "zod";
+import { Problem } from "../core/problem.ts";
+import { LogId } from "../core/unit.ts";
+import { assertLog, type Caller } from "./access.ts";
+import { parsed } from "./body.ts";
+import type { Ask } from "./router.ts";
+import { PageSearch } from "./shapes.ts";
+
+/** @throws Problem `not-found`: what cannot be the name of anything is missing like anything else */
+export function member<T extends z.ZodType>(shape: T, text: string): z.infer<T> {
+  const { data, success } = shape.safeParse(text);
+  if (!success) throw new Problem("not-found");
+  return data;
+}
+
+/** The path's log. @throws Problem `not-found` for one that the caller may not see */
+export function logOf({ param }: Ask, caller: Caller): string {
+  const log = member(LogId, param("log"));
+  assertLog(caller, log);
+  return log;
+}
+
+export function pageOf(ask: Ask): { after?: bigint } {
+  const { after } = parsed(PageSearch, ask.query());
+  return after === undefined ? {} : { after: BigInt(after) };
+}

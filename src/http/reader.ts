@@ -1,0 +1,67 @@
+/** Usage, single builds, and the registers of what did not become usage. */
+import { IntegerText, nextMonth } from "../core/unit.ts";
+import { explain } from "../flow/explain.ts";
+import { type Search, showConflicts, showHolds } from "../flow/show.ts";
+import { type UsageQuery, usage, usageCsv } from "../flow/usage.ts";
+import { type Caller, visibleNamespaces } from "./access.ts";
+import { answer } from "./answer.ts";
+import type { Services } from "./app.ts";
+import { parsed } from "./body.ts";
+import { logOf, member, pageOf } from "./path.ts";
+import type { Ask, Router } from "./router.ts";
+import { JobSearch, UsageSearch } from "./shapes.ts";
+
+export function readerRoutes(router: Router, { reading }: Services): void {
+  router.guarded("GET /v1/usage", async (ask, caller) => {
+    const used = await usage(reading, usageQuery(parsed(UsageSearch, ask.query()), caller));
+    if (!wantsCsv(ask)) return answer(200, used);
+    return new Response(usageCsv(used), {
+      headers: { "content-type": "text/csv; charset=utf-8", "cache-control": "no-store" },
+    });
+  });
+
+  router.guarded("GET /v1/jobs/:log/:id", async (ask, caller) => {
+    const log = logOf(ask, caller);
+    const job = member(IntegerText, ask.param("id"));
+    const search = parsed(JobSearch, ask.query());
+    const visible = visibleNamespaces(caller, log);
+    return answer(200, await explain(reading, { log, job, ...search, visible }));
+  });
+
+  router.guarded("GET /v1/logs/:log/conflicts", async (ask, caller) => {
+    const { items, ...rest } = await showConflicts(reading, registerSearch(ask, caller));
+    return answer(200, { ...rest, conflicts: items });
+  });
+
+  router.guarded("GET /v1/logs/:log/holds", async (ask, caller) => {
+    const { items, ...rest } = await showHolds(reading, registerSearch(ask, caller));
+    return answer(200, { ...rest, holds: items });
+  });
+}
+
+function registerSearch(ask: Ask, caller: Caller): Search {
+  const log = logOf(ask, caller);
+  return { log, visible: visibleNamespaces(caller, log), ...pageOf(ask) };
+}
+
+function usageQuery(search: UsageSearch, caller: Caller): UsageQuery {
+  const { log, month, group, fresh, namespace, project, runner, machine_type } = search;
+  return {
+    log,
+    group,
+    from: month ?? search.from,
+    to: month === undefined ? search.to : nextMonth(month),
+    tracking: search.tracking,
+    namespace: namespace === undefined ? undefined : BigInt(namespace),
+    project: project === undefined ? undefined : BigInt(project),
+    runner: runner === undefined ? undefined : BigInt(runner),
+    machineType: machine_type,
+    visible: visibleNamespaces(caller, log),
+    fresh: fresh === "true",
+  };
+}
+
+/** CSV for whoever names it first; JSON for everybody else. */
+function wantsCsv({ incoming }: Ask): boolean {
+  return (incoming.headers.accept ?? "").trimStart().toLowerCase().startsWith("text/csv");
+}

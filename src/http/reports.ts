@@ -1,0 +1,65 @@
+/** The hot path: signed reports, one or up to 500 at a time. */
+import type { IncomingMessage } from "node:http";
+import { HOLD_CODES } from "../core/entry.ts";
+import { PROBLEMS, Problem, type ProblemCode } from "../core/problem.ts";
+import type { Ingested, Result } from "../flow/ingest.ts";
+import { mediaType, parsed, parseStrict, readText } from "./body.ts";
+import { problemDocument, respond } from "./problem.ts";
+import { REPORTS_MAX, Reports } from "./shapes.ts";
+
+const REPORTS_BYTES_MAX = 4 * 1024 * 1024;
+const JSON_HEADERS = { "content-type": "application/json", "cache-control": "no-store" };
+
+export type Ingest = (texts: readonly string[]) => Promise<Ingested>;
+
+/** One JWS is answered by its own status (BYTES §3), a batch by 200 and a result for each. */
+export async function answerReports(incoming: IncomingMessage, ingest: Ingest): Promise<Response> {
+  const single = mediaType(incoming) === "jose";
+  const body = await readText(incoming, REPORTS_BYTES_MAX);
+  const ingested = await ingest(single ? [body] : readBatch(body));
+  return single
+    ? answerOne(ingested)
+    : new Response(JSON.stringify(ingested), { headers: JSON_HEADERS });
+}
+
+/**
+ * Exactly `{"reports":[…]}`. JSON.parse keeps the last of two members of one name. A second `reports`
+ * would have to be spelled out, or with an escape: where the text has neither, there is none.
+ */
+function readBatch(text: string): readonly string[] {
+  const name = '"reports"';
+  const plain = text.indexOf(name) === text.lastIndexOf(name) && !text.includes("\\");
+  const value = plain ? parseOnce(text) : parseStrict(text);
+  if (hasTooMany(value)) throw new Problem("too-many");
+  return parsed(Reports, value).reports;
+}
+
+function parseOnce(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new Problem("invalid-request");
+  }
+}
+
+function hasTooMany(value: unknown): boolean {
+  if (typeof value !== "object" || value === null || !("reports" in value)) return false;
+  return Array.isArray(value.reports) && value.reports.length > REPORTS_MAX;
+}
+
+function answerOne({ log, results: [result] }: Ingested): Response {
+  if (result === undefined) throw new Error("reports: one report without its result");
+  const { code, ...members } = result;
+  if (isProblem(code)) return respond(problemDocument(code, { log, ...members }));
+  const answer = JSON.stringify({ log, ...result });
+  return new Response(answer, { status: statusOf(code), headers: JSON_HEADERS });
+}
+
+function isProblem(code: Result["code"]): code is ProblemCode {
+  return Object.hasOwn(PROBLEMS, code);
+}
+
+function statusOf(code: Exclude<Result["code"], ProblemCode>): 200 | 201 | 202 {
+  if (code === "accepted") return 201;
+  return HOLD_CODES.some((hold) => hold === code) ? 202 : 200;
+}

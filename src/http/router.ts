@@ -1,0 +1,121 @@
+/** Routes bound to the access table: nothing else can be registered, and nothing may be left out. */
+import type { IncomingMessage } from "node:http";
+import type { HttpBindings } from "@hono/node-server";
+import { type Context, Hono } from "hono";
+import { Problem } from "../core/problem.ts";
+import type { Authenticate } from "../flow/authenticate.ts";
+import {
+  admitCaller,
+  type Caller,
+  type GuardedRoute,
+  type OpenRoute,
+  ROUTES,
+  type Route,
+} from "./access.ts";
+import { errorResponse, problemDocument, respond } from "./problem.ts";
+
+/** A request, before anything of it but the head was read. */
+export interface Ask {
+  readonly incoming: IncomingMessage;
+  /** Of the path's pattern. */
+  param(name: string): string;
+  /** Every name once. @throws Problem `invalid-request` for one that comes twice */
+  query(): Record<string, string>;
+}
+
+export type OpenHandler = (ask: Ask) => Promise<Response> | Response;
+export type GuardedHandler = (ask: Ask, caller: Caller) => Promise<Response> | Response;
+
+export interface Observer {
+  /** After each answer: its route as declared, not the path, which anyone can make up. */
+  answered(route: Route | "none", status: number, elapsedMs: number): void;
+  /** An error that its caller sees as a bare id. */
+  failed(error: unknown, id: string): void;
+}
+
+type Environment = { Bindings: HttpBindings };
+
+export class Router {
+  readonly #app = new Hono<Environment>();
+  readonly #registered = new Set<Route>();
+  readonly #authenticate: Authenticate;
+  readonly #observer: Observer;
+
+  constructor(authenticate: Authenticate, observer: Observer) {
+    this.#authenticate = authenticate;
+    this.#observer = observer;
+  }
+
+  open(route: OpenRoute, handle: OpenHandler): void {
+    this.#register(route, handle);
+  }
+
+  guarded(route: GuardedRoute, handle: GuardedHandler): void {
+    this.#register(route, async (ask) => {
+      const principal = await this.#authenticate(ask.incoming.headers.authorization);
+      return await handle(ask, admitCaller(route, principal));
+    });
+  }
+
+  /** @throws Error when a declared route has no handler */
+  finish(): Hono<Environment> {
+    const left = ROUTES.filter((route) => !this.#registered.has(route));
+    if (left.length > 0) throw new Error(`router: nobody answers ${left.join(", ")}`);
+    this.#app.notFound((c) => {
+      const allow = allowedMethods(c.req.path);
+      this.#observer.answered("none", allow === "" ? 404 : 405, 0);
+      if (allow === "") return respond(problemDocument("not-found"));
+      return respond(problemDocument("method-not-allowed"), { allow });
+    });
+    return this.#app;
+  }
+
+  /** Errors end here and not in hono's onError, so that every answer is counted in one place. */
+  #register(route: Route, handle: OpenHandler): void {
+    this.#registered.add(route);
+    const { method, path } = split(route);
+    this.#app.on(method, path, async (c) => {
+      const start = performance.now();
+      const response = await this.#answer(handle, c);
+      this.#observer.answered(route, response.status, performance.now() - start);
+      return response;
+    });
+  }
+
+  async #answer(handle: OpenHandler, c: Context<Environment>): Promise<Response> {
+    try {
+      return await handle(askOf(c));
+    } catch (error) {
+      return errorResponse(error, this.#observer.failed);
+    }
+  }
+}
+
+function askOf(c: Context<Environment>): Ask {
+  return {
+    incoming: c.env.incoming,
+    param: (name) => c.req.param(name) ?? "",
+    query: () => {
+      const values = Object.entries(c.req.queries());
+      const twice = values.filter(([, all]) => all.length > 1).map(([name]) => name);
+      if (twice.length > 0) throw new Problem("invalid-request", { members: twice });
+      return Object.fromEntries(values.map(([name, [value = ""]]) => [name, value]));
+    },
+  };
+}
+
+const PATTERNS = ROUTES.map((route) => {
+  const { method, path } = split(route);
+  return { method, pattern: new RegExp(`^${path.replaceAll(/:[a-z]+/g, "[^/]+")}$`) };
+});
+
+/** For the header Allow of a 405 (RFC 9110 §15.5.6); empty for a path that takes no method at all. */
+function allowedMethods(path: string): string {
+  const methods = PATTERNS.filter(({ pattern }) => pattern.test(path)).map(({ method }) => method);
+  return methods.flatMap((method) => (method === "GET" ? ["GET", "HEAD"] : [method])).join(", ");
+}
+
+function split(route: Route): { method: string; path: string } {
+  const [method = "", path = ""] = route.split(" ");
+  return { method, path };
+}

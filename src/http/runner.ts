@@ -1,0 +1,29 @@
+/** What agents say beside reports. The signed statement in the body is the credential. */
+import { Problem } from "../core/problem.ts";
+import { attest } from "../flow/attest.ts";
+import { claim } from "../flow/claim.ts";
+import type { Ingesting } from "../flow/ingest.ts";
+import { rotate } from "../flow/rotate.ts";
+import { answerReceipt } from "./answer.ts";
+import { CONTROL_BYTES_MAX, mediaType, readJson, readText } from "./body.ts";
+import type { Router } from "./router.ts";
+import { KeyRotation, TokenClaim } from "./shapes.ts";
+
+export function runnerRoutes(router: Router, flow: Ingesting): void {
+  router.open("POST /v1/attestations", async ({ incoming }) => {
+    if (mediaType(incoming) !== "jose") throw new Problem("unsupported-media-type");
+    const { log, ...receipt } = await attest(flow, await readText(incoming, CONTROL_BYTES_MAX));
+    return answerReceipt(receipt, { log });
+  });
+
+  router.open("POST /v1/enrolments/claim", async ({ incoming }) => {
+    const claimed = await claim(flow, await readJson(incoming, TokenClaim));
+    const { log, kid, platform, unique_id, runners } = claimed;
+    return answerReceipt(claimed, { log, kid, platform, unique_id, runners });
+  });
+
+  router.open("POST /v1/keys/rotate", async ({ incoming }) => {
+    const rotated = await rotate(flow, await readJson(incoming, KeyRotation));
+    return answerReceipt(rotated, { log: rotated.log, kid: rotated.kid });
+  });
+}

@@ -1,0 +1,56 @@
+/**
+ * Requests and query strings as they are checked, where no flow has their shape already; the OpenAPI
+ * document is made from the same.
+ */
+import { z } from "zod";
+import { JWS_CHARS_MAX } from "../core/entry.ts";
+import { IntegerText, LogId, MonthText, NonEmptyText, Tracking } from "../core/unit.ts";
+import { NewEnrolment } from "../flow/enrol.ts";
+import { Revocation } from "../flow/revoke.ts";
+import { USAGE_GROUPS } from "../flow/usage.ts";
+
+export const REPORTS_MAX = 500;
+
+const Jws = z.string().min(1).max(JWS_CHARS_MAX);
+const TOKEN_CHARS_MAX = 256;
+
+export const Reports = z.strictObject({ reports: z.array(z.string()).min(1).max(REPORTS_MAX) });
+
+export const LogEnrolment = NewEnrolment.extend({ log: LogId });
+export const LogRevocation = Revocation.extend({ log: LogId });
+export const TokenClaim = z.strictObject({
+  token: z.string().min(1).max(TOKEN_CHARS_MAX),
+  claim: Jws,
+});
+export const KeyRotation = z.strictObject({ rotation: Jws, claim: Jws });
+
+const Groups = z.array(z.enum(USAGE_GROUPS)).max(USAGE_GROUPS.length);
+
+/** Either one billing month, or from … to of which the end is not included. */
+export const UsageSearch = z
+  .strictObject({
+    log: LogId,
+    month: MonthText.optional(),
+    from: MonthText.optional(),
+    to: MonthText.optional(),
+    /** Several, with commas between. */
+    group: z
+      .string()
+      .transform((text) => text.split(","))
+      .pipe(Groups)
+      .default([]),
+    namespace: IntegerText.optional(),
+    project: IntegerText.optional(),
+    runner: IntegerText.optional(),
+    machine_type: NonEmptyText.optional(),
+    tracking: Tracking.optional(),
+    fresh: z.enum(["true", "false"]).default("false"),
+  })
+  .refine(({ month, from, to }) => month === undefined || (from ?? to) === undefined, {
+    path: ["month"],
+  });
+export type UsageSearch = z.infer<typeof UsageSearch>;
+
+/** `after`: the index of the last item of the page before. */
+export const PageSearch = z.strictObject({ after: IntegerText.optional() });
+export const JobSearch = z.strictObject({ tracking: Tracking.optional() });

@@ -1,0 +1,27 @@
+/** Entries of one kind, found through the index entries_by_kind. */
+import type { Hash } from "../core/hash.ts";
+import type { Sql, Transaction } from "./connect.ts";
+
+export interface RegisteredEntry {
+  index: bigint;
+  leaf: Hash;
+  bytes: Uint8Array;
+}
+
+/** In the order of the log, those after an index, a page at a time. */
+export async function readRegister(
+  sql: Sql | Transaction,
+  log: string,
+  kind: "conflict" | "hold" | "key",
+  { after, limit }: { after: bigint; limit: number },
+): Promise<RegisteredEntry[]> {
+  // The kinds stand in the text too: only so the planner sees that the partial index has them.
+  return await sql<RegisteredEntry[]>`
+    select index, leaf, bytes
+    from entries
+    where log = ${log} and kind = ${kind} and index > ${after}
+      and kind not in ('usage', 'disposition', 'attestation')
+    order by index
+    limit ${limit}
+  `;
+}
