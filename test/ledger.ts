@@ -3,7 +3,6 @@
  * in the order of judgement of BYTES §3, loaded past the one door by the owner. Not for tests of the
  * door itself.
  */
-import { createHash } from "node:crypto";
 import { formatCheckpoint } from "../src/core/checkpoint.ts";
 import { thumbprint } from "../src/core/ed25519.ts";
 import {
@@ -25,16 +24,14 @@ import { encodeBase64, encodeBase64url, encodeHex, encodeUtf8 } from "../src/cor
 import { EMPTY_EDGE, edgeRoot, encodeEdge, grow } from "../src/core/tile.ts";
 import { usageColumns } from "../src/core/typed.ts";
 import { instantText } from "../src/core/unit.ts";
-import type { Sql } from "../src/store/connect.ts";
+import { sha256 } from "../src/flow/signature.ts";
+import type { Sql, Transaction } from "../src/store/connect.ts";
 import { type TestKey, testKey } from "./signing.ts";
 
 export const LEDGER_START = Date.UTC(2026, 10, 1);
 const SERVICE = "ledger.test";
 const SALT = encodeBase64(new Uint8Array(16));
 const SEALER = testKey(201);
-
-const sha256 = (bytes: Uint8Array): Hash =>
-  new Uint8Array(createHash("sha256").update(bytes).digest());
 
 export interface TestRunner {
   uuid: string;
@@ -58,6 +55,7 @@ export interface Build {
   project?: number;
   duration?: bigint;
   finished?: string;
+  started?: string;
   reason?: string;
 }
 
@@ -80,10 +78,7 @@ export class TestLedger {
   readonly #reports: Cells[] = [];
   readonly #keys: Cells[] = [];
   readonly #usages: Cells[] = [];
-  #loaded = 0;
-  #loadedReports = 0;
-  #loadedKeys = 0;
-  readonly #loadedJobs = new Set<string>();
+  #loaded = { entries: 0, jobs: 0, reports: 0, keys: 0 };
 
   constructor(log: string, start = LEDGER_START, body: Partial<Body<"log">> = {}) {
     this.log = log;
@@ -170,12 +165,23 @@ export class TestLedger {
     this.append("month_closing", { approval: "", by: "p_test", month, salt: SALT });
   }
 
-  /** Signs and judges a build as append does: usage, conflict, hold, or a disposition line. */
-  report(agent: Agent, build: Build): Entry {
+  sign(agent: Agent, build: Build): { report: Report; jws: string } {
     agent.counter += 1;
     const report = reportOf(this, agent, build);
     const header = headerSegment(agent.kid, TYP.report);
-    const jws = compact(header, canonical(report), (m) => agent.key.sign(m));
+    return { report, jws: compact(header, canonical(report), (m) => agent.key.sign(m)) };
+  }
+
+  /**
+   * Signs and judges a build as append does: usage, conflict, hold, or a disposition line. `alter`
+   * makes a usage that no service writes.
+   */
+  report(
+    agent: Agent,
+    build: Build,
+    alter: (body: Body<"usage">) => Body<"usage"> = (body) => body,
+  ): Entry {
+    const { report, jws } = this.sign(agent, build);
     const digest = sha256(encodeUtf8(jws));
     const measured = fact(report, sha256);
     const tracking = trackingOf(this.prefix, agent.kid, report);
@@ -201,7 +207,7 @@ export class TestLedger {
       const entry = this.append("conflict", { jws, stands: String(standing.index) });
       return this.#answer(entry, { ...answered, code: "conflict", index: entry.index });
     }
-    const entry = this.append("usage", { ...judged.body, jws });
+    const entry = this.append("usage", alter({ ...judged.body, jws }));
     if (entry.kind !== "usage") throw new Error("ledger: not a usage");
     const { index } = entry;
     const job_id = BigInt(build.job);
@@ -220,33 +226,36 @@ export class TestLedger {
 
   /** Writes what was appended since the last load, as append's transaction does. */
   async load(sql: Sql): Promise<void> {
+    await sql.begin((tx) => this.loadIn(tx));
+  }
+
+  async loadIn(tx: Transaction): Promise<void> {
     const control: readonly string[] = CONTROL_KINDS;
     const last = this.written.at(-1);
     const controlIndex = this.written.findLastIndex(({ entry }) => control.includes(entry.kind));
     if (last === undefined) return;
-    await sql.begin(async (tx) => {
-      for (const { entry, bytes, leaf } of this.written.slice(this.#loaded)) {
-        const { log, index, kind, at, prev } = entry;
-        const row = { log, index, kind, at, prev, leaf, bytes, ...this.#usages[Number(index)] };
-        await tx`insert into entries ${tx(row)}`;
-      }
-      const jobs = [...this.#jobs].filter(([key]) => !this.#loadedJobs.has(key));
-      for (const [, job] of jobs) await tx`insert into jobs ${tx(job)}`;
-      for (const row of this.#reports.slice(this.#loadedReports)) {
-        await tx`insert into reports ${tx(row)}`;
-      }
-      for (const row of this.#keys.slice(this.#loadedKeys)) await tx`insert into keys ${tx(row)}`;
-      await tx`
-        insert into heads (log, size, leaf, at, control_index)
-        values (${this.log}, ${this.size}, ${last.leaf}, ${last.entry.at}, ${BigInt(controlIndex)})
-        on conflict (log) do update
-          set size = excluded.size, leaf = excluded.leaf, at = excluded.at,
-              control_index = excluded.control_index`;
-    });
-    this.#loaded = this.written.length;
-    this.#loadedReports = this.#reports.length;
-    this.#loadedKeys = this.#keys.length;
-    for (const key of this.#jobs.keys()) this.#loadedJobs.add(key);
+    for (const { entry, bytes, leaf } of this.written.slice(this.#loaded.entries)) {
+      const { log, index, kind, at, prev } = entry;
+      const row = { log, index, kind, at, prev, leaf, bytes, ...this.#usages[Number(index)] };
+      await tx`insert into entries ${tx(row)}`;
+    }
+    const jobs = [...this.#jobs.values()].slice(this.#loaded.jobs);
+    for (const row of jobs) await tx`insert into jobs ${tx(row)}`;
+    const reports = this.#reports.slice(this.#loaded.reports);
+    for (const row of reports) await tx`insert into reports ${tx(row)}`;
+    for (const row of this.#keys.slice(this.#loaded.keys)) await tx`insert into keys ${tx(row)}`;
+    await tx`
+      insert into heads (log, size, leaf, at, control_index)
+      values (${this.log}, ${this.size}, ${last.leaf}, ${last.entry.at}, ${BigInt(controlIndex)})
+      on conflict (log) do update
+        set size = excluded.size, leaf = excluded.leaf, at = excluded.at,
+            control_index = excluded.control_index`;
+    this.#loaded = {
+      entries: this.written.length,
+      jobs: this.#jobs.size,
+      reports: this.#reports.length,
+      keys: this.#keys.length,
+    };
   }
 
   /** The rows of a seal at `size`; the archive is left out. */
@@ -297,7 +306,7 @@ function reportOf(ledger: TestLedger, agent: Agent, build: Build): Report {
       duration_ms: String(duration),
       failure_reason: build.reason ?? "",
       finished_at: finished,
-      started_at: instantText(Date.parse(finished) - Number(duration)),
+      started_at: build.started ?? instantText(Date.parse(finished) - Number(duration)),
       status: "success",
     },
   };

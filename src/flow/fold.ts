@@ -60,9 +60,13 @@ export async function refreshLoop(loop: RefreshLoop): Promise<void> {
     } catch (error) {
       loop.onError(error);
     }
-    const rest = Math.min(INTERVAL_MS_MAX, REST_FACTOR * (clock.now() - start));
-    await pause(Math.max(intervalMs, rest), signal);
+    await pause(restMs(clock.now() - start, intervalMs), signal);
   }
+}
+
+/** How long to rest after a refresh that took so many milliseconds. */
+export function restMs(took: number, intervalMs: number): number {
+  return Math.max(intervalMs, Math.min(INTERVAL_MS_MAX, REST_FACTOR * took));
 }
 
 /** Resolves early when aborted. */
