@@ -10,8 +10,13 @@ export type { Logger } from "pino";
 const SECRET = ["authorization", "token", "jws", "claim", "rotation", "reports", "password", "url"];
 const PATHS = SECRET.flatMap((name) => [name, `*.${name}`, `*.*.${name}`]);
 
-/** @param destination standard output when absent */
-export function openLog(level: string, destination?: DestinationStream): Logger {
+const STANDARD_ERROR = 2;
+
+/** @param destination standard error when absent: what a command answers goes to standard output */
+export function openLog(
+  level: string,
+  destination: DestinationStream = pino.destination(STANDARD_ERROR),
+): Logger {
   return pino(
     {
       level,

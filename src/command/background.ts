@@ -15,7 +15,7 @@ import { migrationsFolder } from "./folder.ts";
 
 export interface Background {
   sealLag(): SealLag;
-  /** After the appender is closed: what was appended last is sealed and folded before this resolves. */
+  /** Closes the appender; what was appended last is sealed and folded before this resolves. */
   stop(): Promise<void>;
 }
 
@@ -27,7 +27,7 @@ export function startBackground(options: {
   log: Logger;
   metrics: Metrics;
 }): Background {
-  const { sealer, log, metrics } = options;
+  const { appender, sealer, log, metrics } = options;
   const { sql, clock } = sealer;
   const abort = new AbortController();
   const { signal } = abort;
@@ -43,7 +43,7 @@ export function startBackground(options: {
     },
     onError: (error) => log.error({ err: error }, "refresh"),
   });
-  const announcing = announceAll(options).catch((error: unknown) => {
+  const announcing = announceAll(options, signal).catch((error: unknown) => {
     log.warn({ err: error }, "announce");
   });
 
@@ -52,6 +52,7 @@ export function startBackground(options: {
     stop: async () => {
       abort.abort();
       await Promise.all([sealing.done, folding, announcing]);
+      await appender.close();
       await sealDirty(sealer, onFailure);
       await refresh({ sql, clock }).catch((error: unknown) => log.error({ err: error }, "refresh"));
     },
@@ -59,14 +60,13 @@ export function startBackground(options: {
 }
 
 /** A log that cannot be written now is announced on at the next start: nothing waits for it. */
-async function announceAll({
-  appender,
-  random,
-  reader,
-  log,
-}: Parameters<typeof startBackground>[0]): Promise<void> {
+async function announceAll(
+  { appender, random, reader, log }: Parameters<typeof startBackground>[0],
+  signal: AbortSignal,
+): Promise<void> {
   const service = { version: VERSION, schema_sha256: await schemaHash(migrationsFolder()) };
   for (const { log: name } of await showLogs({ sql: reader })) {
+    if (signal.aborted) return;
     await announce({ appender, random }, name, service).catch((error: unknown) => {
       log.warn({ err: error, log: name }, "announce");
     });

@@ -76,7 +76,6 @@ export function startEngine(options: {
     background,
     signerFor,
     stop: async () => {
-      await appender.close();
       await background.stop();
       await Promise.all([verifier.close(), register.close()]);
     },
