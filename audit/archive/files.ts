@@ -1,0 +1,130 @@
+/** Bundles and tiles, fetched and compared with what they must be. */
+import { concat, equal } from "../../src/core/text.ts";
+import { bundlePath, TILE_WIDTH, tilePath } from "../../src/core/tile.ts";
+import type { Findings } from "../finding.ts";
+import type { Source } from "../source.ts";
+import { splitBundle } from "./block.ts";
+import { placeOf } from "./surplus.ts";
+import type { Filled } from "./tree.ts";
+
+/** Bundle `index` and its tile of level 0, as much of both as is there. */
+export interface BlockFiles {
+  index: bigint;
+  /** Entries that the checkpoint covers, 1 … 256. */
+  width: number;
+  bundle: File | undefined;
+  tile: File | undefined;
+}
+
+interface File {
+  path: string;
+  /** As the path names it: the wanted one, or 256. */
+  width: number;
+  bytes: Uint8Array;
+}
+
+const HASH_BYTES = 32;
+
+export async function readBlock(source: Source, index: bigint, width: number): Promise<BlockFiles> {
+  const bundle = readWidth(source, (as) => bundlePath(index, as), width);
+  const tile = readWidth(source, (as) => tilePath(0, index, as), width);
+  return { index, width, bundle: await bundle, tile: await tile };
+}
+
+/** C2SP tlog-tiles: a partial file may be gone once the full one is there. */
+async function readWidth(
+  source: Source,
+  pathOf: (width: number) => string,
+  wanted: number,
+): Promise<File | undefined> {
+  for (const width of new Set([wanted, TILE_WIDTH])) {
+    const path = pathOf(width);
+    const bytes = await source.read(path);
+    if (bytes !== undefined) return { path, width, bytes };
+  }
+  return undefined;
+}
+
+/** The bundle's entries that the checkpoint covers, or those of them that can be told apart. */
+export function entriesOf({ index, width, bundle }: BlockFiles, findings: Findings): Uint8Array[] {
+  const first = index * BigInt(TILE_WIDTH);
+  if (bundle === undefined) {
+    const where = { index: first, path: bundlePath(index, width) };
+    findings.add("bundle-missing", where, "there is no such file");
+    return [];
+  }
+  const { path } = bundle;
+  const { entries, cut } = splitBundle(bundle.bytes);
+  if (cut) {
+    const where = { index: first + BigInt(entries.length), path };
+    findings.add("bundle-cut", where, "bytes at the end that are no entry");
+  }
+  if (entries.length !== bundle.width) {
+    findings.add("bundle-width", { path }, `${entries.length} entries, not ${bundle.width}`);
+  }
+  return bundle.width === width ? entries : entries.slice(0, width);
+}
+
+/** The leaf hashes of a tile of level 0; undefined where it is missing or of another width. */
+export function leavesOf({ width, tile }: BlockFiles): Uint8Array[] | undefined {
+  if (tile?.bytes.length !== (tile?.width ?? 0) * HASH_BYTES) return undefined;
+  return Array.from({ length: width }, (_, i) =>
+    tile.bytes.subarray(i * HASH_BYTES, (i + 1) * HASH_BYTES),
+  );
+}
+
+/**
+ * Compares a tile with what the tree gives. Of level 0 only presence and width are asked here: its
+ * hashes are compared one by one, where the entry at fault can be named.
+ */
+export async function compareTile(
+  source: Source,
+  { level, index, hashes }: Filled,
+  findings: Findings,
+): Promise<void> {
+  const pathOf = (as: number): string => tilePath(level, index, as);
+  const file = await readWidth(source, pathOf, hashes.length);
+  const expected = concat(...hashes);
+  if (file === undefined) {
+    findings.add("tile-missing", { path: pathOf(hashes.length) }, "there is no such file");
+  } else if (file.bytes.length !== file.width * HASH_BYTES) {
+    const detail = `${file.bytes.length} bytes, not ${file.width * HASH_BYTES}`;
+    findings.add("tile-width", { path: file.path }, detail);
+  } else if (level > 0 && !equal(file.bytes.subarray(0, expected.length), expected)) {
+    findings.add("tile-hash", { path: file.path }, "not the hashes that the entries give");
+  }
+  for await (const { path, width, bytes } of olderPartials(source, pathOf, hashes.length)) {
+    if (equal(bytes, expected.subarray(0, width * HASH_BYTES))) continue;
+    findings.add("tile-partial", { path }, "not what the tile begins with");
+  }
+}
+
+/** Compares what smaller checkpoints left of a bundle: a log that forked could have left it. */
+export async function compareBundles(
+  source: Source,
+  index: bigint,
+  entries: readonly Uint8Array[],
+  findings: Findings,
+): Promise<void> {
+  const pathOf = (as: number): string => bundlePath(index, as);
+  for await (const { path, width, bytes } of olderPartials(source, pathOf, entries.length)) {
+    const { entries: older, cut } = splitBundle(bytes);
+    const begins = older.every((entry, i) => equal(entry, entries[i] ?? new Uint8Array()));
+    if (!cut && older.length === width && begins) continue;
+    findings.add("bundle-partial", { path }, "not what the bundle begins with");
+  }
+}
+
+/** Partial files of fewer than `width`; those of more belong to no checkpoint yet. */
+async function* olderPartials(
+  source: Source,
+  pathOf: (width: number) => string,
+  width: number,
+): AsyncGenerator<File> {
+  for await (const path of source.list(`${pathOf(TILE_WIDTH)}.p`)) {
+    const place = placeOf(path);
+    if (place === undefined || place.width >= width) continue;
+    const bytes = await source.read(path);
+    if (bytes !== undefined) yield { path, width: place.width, bytes };
+  }
+}

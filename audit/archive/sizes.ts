@@ -1,0 +1,65 @@
+/** For which sizes there are checkpoints in the archive. */
+import type { Source } from "../source.ts";
+import type { OpenPiles, Piles } from "../tally/piles.ts";
+
+const PATH = /^checkpoint\/(0|[1-9][0-9]{0,18})$/;
+const RECORD_BYTES = 8;
+const BLOCK_BITS = 8n;
+const PILE_BITS = 16n;
+
+/** The sizes that checkpoints are there for. A second brings at most one, years bring millions. */
+export class CheckpointSizes {
+  readonly #piles: Piles;
+  #loaded = -1;
+  #blocks = new Map<bigint, bigint[]>();
+  count = 0;
+
+  constructor(open: OpenPiles) {
+    this.#piles = open(RECORD_BYTES);
+  }
+
+  async load(source: Source): Promise<void> {
+    const record = new Uint8Array(RECORD_BYTES);
+    for await (const path of source.list("checkpoint")) {
+      const [, digits] = PATH.exec(path) ?? [];
+      if (digits === undefined) continue; // a file that a killed sealer left behind
+      const size = BigInt(digits);
+      new DataView(record.buffer).setBigUint64(0, size);
+      this.#piles.add(Number(blockOf(size) >> (PILE_BITS - BLOCK_BITS)), record);
+      this.count += 1;
+    }
+  }
+
+  *descending(): Generator<bigint> {
+    for (const pile of this.#piles.numbers().reverse()) {
+      yield* this.#read(pile).sort((a, b) => (a < b ? 1 : -1));
+    }
+  }
+
+  /** The sizes that entries of bundle `block` complete; 0 belongs to the first. */
+  ofBlock(block: bigint): bigint[] {
+    const pile = Number(block >> (PILE_BITS - BLOCK_BITS));
+    if (pile !== this.#loaded) {
+      this.#loaded = pile;
+      this.#blocks = new Map();
+      for (const size of this.#read(pile)) {
+        const sizes = this.#blocks.get(blockOf(size));
+        if (sizes === undefined) this.#blocks.set(blockOf(size), [size]);
+        else sizes.push(size);
+      }
+    }
+    return this.#blocks.get(block) ?? [];
+  }
+
+  #read(pile: number): bigint[] {
+    const bytes = this.#piles.read(pile);
+    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    return Array.from({ length: bytes.length / RECORD_BYTES }, (_, i) =>
+      view.getBigUint64(i * RECORD_BYTES),
+    );
+  }
+}
+
+function blockOf(size: bigint): bigint {
+  return size === 0n ? 0n : (size - 1n) >> BLOCK_BITS;
+}

@@ -1,0 +1,8 @@
+#!/usr/bin/env node
+import { run } from "./command.ts";
+
+process.exitCode = await run(process.argv.slice(2), {
+  out: (text) => process.stdout.write(text),
+  err: (text) => process.stderr.write(text),
+  progress: process.stderr.isTTY,
+});

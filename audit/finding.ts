@@ -1,0 +1,124 @@
+/**
+ * What an audit can find. A code is API: it is never renamed. There are two tables, because what
+ * contradicts the rules and what this tool cannot judge must never look alike.
+ */
+
+/** Contradictions, each with the rule that was broken. */
+export const FINDINGS = {
+  // of the archive
+  "checkpoint-malformed": "A checkpoint is a signed note over origin, size and root",
+  "checkpoint-signature": "A checkpoint's signature holds under the trusted key",
+  "checkpoint-untrusted": "Every archived checkpoint is signed by the trusted key",
+  "checkpoint-origin": "A checkpoint's origin is the trusted key's name",
+  "checkpoint-size": "A checkpoint's file is named by the size that it signs",
+  "checkpoint-root": "A checkpoint's root is that of the entries up to its size",
+  "bundle-missing": "Every entry up to the checkpoint is in a bundle",
+  "bundle-extra": "Bundles follow each other without a gap",
+  "bundle-cut": "A bundle ends where its last entry ends",
+  "bundle-width": "A bundle holds as many entries as its name says",
+  "bundle-partial": "An older partial bundle is a prefix of the bundle",
+  "tile-missing": "Every tile that the checkpoint implies is there",
+  "tile-extra": "Tiles follow each other without a gap",
+  "tile-width": "A tile holds as many hashes as its name says",
+  "tile-hash": "A tile holds the hashes that the entries give",
+  "tile-partial": "An older partial tile is a prefix of the tile",
+  // of an entry and its place
+  "entry-malformed": "An entry is canonical JSON of its kind's shape",
+  "entry-altered": "An entry hashes to what the tile and the next entry say",
+  "entry-missing": "Every index has its entry",
+  "entry-extra": "An index has one entry, and it stands in its own bundle",
+  "entry-swapped": "Entries stand in the order of their indices",
+  "entry-foreign": "An entry names the log that it stands in",
+  "entry-link": "An entry's prev is the leaf hash of the entry before",
+  "entry-time": "The entries' instants never run backwards",
+  "log-misplaced": "Entry 0, and no other, is the log's own",
+  // of what was signed
+  "jws-malformed": "A JWS has the one strict form, and the typ of its place",
+  "jws-signature": "A signature holds under the key that the prefix knows",
+  "jws-key": "A key is known to the prefix before it signs",
+  "jws-payload": "A payload is canonical JSON of its typ's shape",
+  "jws-log": "A payload names the log that it stands in",
+  // of a report's judgement
+  "key-ended": "A key's counters beyond its trusted range are held",
+  "outside-enrolment": "A report outside its key's enrolment is held",
+  future: "A report from the future is held",
+  "over-cap": "A report over the duration cap is held",
+  "no-rate": "A report without a rate is held",
+  "hold-unfounded": "A report is held for the first reason that applies, and for no other",
+  rating: "A usage entry says what rating it again gives",
+  "usage-twice": "A job has one usage entry in its tracking",
+  "duplicate-written": "A report of the same job and fact is a duplicate, and no new entry",
+  "conflict-unfounded": "A conflict names the usage entry of its job, with another fact",
+  "digest-twice": "A signed report is accounted for once",
+  "line-order": "Lines of a disposition have ascending counters",
+  "line-index": "A line's index is that of the entry that stands",
+  "counter-reuse": "Other bytes under a used counter are noted, and only they",
+  // of control entries, as the service would have refused them
+  "two-trackings": "A runner has one tracking in a log",
+  "namespaces-needed": "Group and project runners have namespaces, instance runners have none",
+  "starts-in-the-past": "Only the first of its kind starts before it is written",
+  "unknown-enrolment": "A key names an enrolment, and its claim that enrolment's token",
+  "token-expired": "A claim comes in time",
+  "token-used": "An enrolment has one key, but for successors by rotation",
+  "inadmissible-key":
+    "A key is canonical and in the prime-order subgroup, and its kid its thumbprint",
+  "key-in-use": "A key is enrolled once",
+  "key-has-ended": "A key that has ended is not rotated",
+  "unknown-key": "A revocation names a key of the log",
+  "invalid-factor": "A card's factor is a number",
+  "stale-source-version": "A source's older version never follows a newer one",
+  "months-in-order": "Months close in order, and only the last closing is withdrawn",
+  "approval-required": "Under dual control a control entry names its approval",
+  // of figures taken from the service
+  "usage-row": "A row of the usage file is what the entries give",
+  "usage-row-missing": "The usage file has a row for all that it covers",
+  "usage-totals": "The usage file's totals are the sums of its rows",
+} as const;
+export type FindingCode = keyof typeof FINDINGS;
+
+/** What stays open: never a pass, and no accusation either. */
+export const OPEN = {
+  "unknown-kind": "An entry of a kind that this version does not know",
+  "released-hold": "A held report was released: this version cannot judge who released it",
+  "unknown-approval": "An approval is named that this version cannot judge",
+  "usage-as-of": "The usage file reaches past the largest checkpoint",
+} as const;
+export type OpenCode = keyof typeof OPEN;
+
+export interface Finding<Code extends string = FindingCode> {
+  code: Code;
+  /** Of the entry at fault, where it is one. */
+  index?: bigint;
+  /** Of the file at fault, inside the log's folder, where it is one. */
+  path?: string;
+  /** What was expected, and what was there. */
+  detail: string;
+}
+
+const LISTED_MAX = 100;
+
+/** Counts all, and keeps the first hundred and the one of the lowest index. */
+export class Findings<Code extends string = FindingCode> {
+  readonly listed: Finding<Code>[] = [];
+  readonly byCode = new Map<Code, number>();
+  count = 0;
+  /** The finding with the lowest index; where none has an index, the one that came first. */
+  first: Finding<Code> | undefined;
+
+  add(code: Code, where: { index?: bigint; path?: string }, detail: string): void {
+    const finding = { code, ...where, detail };
+    this.count += 1;
+    this.byCode.set(code, (this.byCode.get(code) ?? 0) + 1);
+    if (this.listed.length < LISTED_MAX) this.listed.push(finding);
+    if (this.first === undefined || isBefore(finding, this.first)) this.first = finding;
+  }
+}
+
+function isBefore(a: Finding<string>, b: Finding<string>): boolean {
+  return a.index !== undefined && (b.index === undefined || a.index < b.index);
+}
+
+/** The audit could not look at all: not a finding, and never a pass. */
+export class CannotLook extends Error {
+  override readonly name = "CannotLook";
+}

@@ -1,0 +1,51 @@
+/** An archive in a folder: `<folder>/<log>/tile/…` and `<folder>/<log>/checkpoint/…`. */
+import type { Dirent } from "node:fs";
+import { opendir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { CannotLook } from "./finding.ts";
+import type { Source } from "./source.ts";
+
+const LOG = /^[0-9a-f]{32}$/;
+
+/** The logs that the folder has archives of. Throws `CannotLook` when it cannot be read. */
+export async function logsIn(folder: string): Promise<string[]> {
+  const logs: string[] = [];
+  for await (const { name } of entriesOf(folder)) if (LOG.test(name)) logs.push(name);
+  if (logs.length === 0) throw new CannotLook(`${folder} holds no archive of a log`);
+  return logs.sort();
+}
+
+export function folderSource(folder: string, log: string): Source {
+  const root = join(folder, log);
+  return {
+    read: (path) => orNothing(path, () => readFile(join(root, path))),
+    list: (path) => filesBelow(root, path),
+  };
+}
+
+async function* filesBelow(root: string, path: string): AsyncGenerator<string> {
+  const folder = await orNothing(path, () => opendir(join(root, path), { bufferSize: 1024 }));
+  if (folder === undefined) return;
+  for await (const entry of folder) {
+    const below = `${path}/${entry.name}`;
+    if (entry.isDirectory()) yield* filesBelow(root, below);
+    else yield below;
+  }
+}
+
+async function* entriesOf(folder: string): AsyncGenerator<Dirent> {
+  const opened = await orNothing(folder, () => opendir(folder));
+  if (opened === undefined) throw new CannotLook(`there is no folder ${folder}`);
+  yield* opened;
+}
+
+/** Only what is not there is nothing; what cannot be read leaves the audit without a verdict. */
+async function orNothing<T>(path: string, look: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await look();
+  } catch (error) {
+    const code = error instanceof Error && "code" in error ? error.code : undefined;
+    if (code === "ENOENT" || code === "ENOTDIR") return undefined;
+    throw new CannotLook(`${path} cannot be read: ${code}`, { cause: error });
+  }
+}

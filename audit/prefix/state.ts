@@ -1,0 +1,73 @@
+/**
+ * What the entries so far have said, kept as plainly as they said it: lists in the order of the log,
+ * scanned from their end. Written without a look at the service's own prefix, so that a fault of the
+ * one is no fault of the other.
+ */
+import type { Body, EnrolledRunner, EntryOf } from "../../src/core/entry.ts";
+import type { Tracking } from "../../src/core/unit.ts";
+
+export interface Key {
+  kid: string;
+  publicKey: Uint8Array;
+  /** Indices of the enrolment it belongs to, and of its own entry. */
+  enrolment: bigint;
+  index: bigint;
+  /** The last counter that is welcome, once it has ended. */
+  end: bigint | undefined;
+  revoked: boolean;
+}
+
+type At<T> = T & { index: bigint };
+
+export interface State {
+  id: string;
+  log: Body<"log">;
+  keys: Map<string, Key>;
+  /** Kid of a successor to the key that named it. */
+  heirs: Map<string, Key>;
+  enrolments: Map<bigint, Body<"enrolment">>;
+  claimed: Set<bigint>;
+  /** By UUID; every enrolment of the log adds to the list. */
+  runners: Map<string, EnrolledRunner[]>;
+  cards: Map<Tracking, At<Body<"rate_card">>[]>;
+  /** By project. */
+  classes: Map<string, Body<"project_class">[]>;
+  /** By namespace. */
+  limits: Map<string, At<Body<"quota">>[]>;
+  /** Closings that were not withdrawn. */
+  closings: { index: bigint; month: string }[];
+}
+
+export function startState({ body, log }: EntryOf<"log">): State {
+  return {
+    id: log,
+    log: body,
+    keys: new Map(),
+    heirs: new Map(),
+    enrolments: new Map(),
+    claimed: new Set(),
+    runners: new Map(),
+    cards: new Map(),
+    classes: new Map(),
+    limits: new Map(),
+    closings: [],
+  };
+}
+
+/** The newest of a list, by its place in the log, that had begun at the instant (BYTES §4). */
+export function inForce<T extends { effective_from: string }>(
+  list: readonly T[] | undefined,
+  instant: string,
+): T | undefined {
+  for (let i = (list?.length ?? 0) - 1; i >= 0; i -= 1) {
+    const value = list?.[i];
+    if (value !== undefined && value.effective_from <= instant) return value;
+  }
+  return undefined;
+}
+
+export function append<K, V>(lists: Map<K, V[]>, key: K, value: V): void {
+  const list = lists.get(key);
+  if (list === undefined) lists.set(key, [value]);
+  else list.push(value);
+}

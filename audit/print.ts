@@ -1,0 +1,137 @@
+/** The outcome for people, and as JSON for machines. */
+import { encodeBase64 } from "../src/core/text.ts";
+import { FINDINGS, type Finding, type FindingCode, OPEN, type OpenCode } from "./finding.ts";
+import type { KeyAccount } from "./tally/counters.ts";
+import type { Month } from "./tally/months.ts";
+import type { AuditResult } from "./verify.ts";
+
+/** 0 all proven, 1 a finding, 2 something could not be judged. A finding outweighs what is open. */
+export function exitOf({ findings, open }: AuditResult): 0 | 1 | 2 {
+  if (findings.count > 0) return 1;
+  return open.count > 0 ? 2 : 0;
+}
+
+const VERDICT = ["PROVEN", "FOUND", "OPEN"] as const;
+const KEYS_SHOWN_MAX = 10;
+const MICRO = 1_000_000n;
+
+export function printResult(result: AuditResult): string {
+  const { findings, open } = result;
+  const lines = [
+    `log ${result.log}`,
+    ...covered(result),
+    ...result.months.map(month),
+    ...keys(result.keys),
+    ...verdict(result),
+    ...findings.listed.map((finding) => item(finding, FINDINGS[finding.code])),
+    ...more(findings.count - findings.listed.length),
+    ...open.listed.map((finding) => item(finding, OPEN[finding.code])),
+    ...more(open.count - open.listed.length),
+  ];
+  return `${lines.map(printable).join("\n")}\n`;
+}
+
+export function resultJson(result: AuditResult): object {
+  const { findings, open, root } = result;
+  return {
+    log: result.log,
+    exit: exitOf(result),
+    origin: result.origin,
+    size: String(result.size),
+    root: root === undefined ? "" : encodeBase64(root),
+    checkpoints: result.checkpoints,
+    uncovered: String(result.uncovered),
+    entries: Object.fromEntries(Array.from(result.kinds, ([kind, n]) => [kind, String(n)])),
+    signatures: String(result.signatures),
+    months: result.months.map((month) => ({
+      billing_month: month.billing_month,
+      tracking: month.tracking,
+      jobs: String(month.jobs),
+      duration_ms: String(month.duration),
+      compute_ms: decimal(month.compute),
+      billable_compute_ms: decimal(month.billable),
+    })),
+    keys: result.keys.map((key) => ({
+      kid: key.kid,
+      seen: String(key.seen),
+      ...(key.attested !== undefined && { attested: String(key.attested) }),
+      missing: String(key.missing),
+      malformed: String(key.malformed),
+      rejected: String(key.rejected),
+    })),
+    findings: {
+      count: findings.count,
+      by_code: Object.fromEntries(findings.byCode),
+      ...(findings.first && { first: findingJson(findings.first) }),
+      listed: findings.listed.map(findingJson),
+    },
+    open: { count: open.count, listed: open.listed.map(findingJson) },
+  };
+}
+
+function covered(result: AuditResult): string[] {
+  if (result.root === undefined) return ["  no checkpoint holds: no entry was looked at"];
+  const kinds = Array.from(result.kinds, ([kind, n]) => `${n} ${kind}`).join(", ");
+  const lines = [
+    `  checkpoint ${result.size} of ${result.origin}, root ${encodeBase64(result.root)}`,
+    `  ${result.checkpoints} checkpoints compared, ${result.signatures} statements verified`,
+    `  entries: ${kinds}`,
+  ];
+  if (result.uncovered > 0n) {
+    lines.push(`  not covered: ${result.uncovered} entries past the checkpoint`);
+  }
+  return lines;
+}
+
+function month({ billing_month, tracking, jobs, compute, billable }: Month): string {
+  const amounts = `${decimal(compute)} compute-ms, ${decimal(billable)} billable`;
+  return `  ${billing_month.slice(0, 7)} ${tracking}: ${jobs} jobs, ${amounts}`;
+}
+
+/** Gaps are information: the report may be on its way, and the agent keeps it until it is proven. */
+function keys(accounts: readonly KeyAccount[]): string[] {
+  const gaps = accounts.filter(({ missing }) => missing > 0n);
+  const silent = accounts.filter(({ attested }) => attested === undefined).length;
+  return [
+    `  keys: ${accounts.length} have spoken, ${silent} never attested, ${gaps.length} with gaps`,
+    ...gaps
+      .slice(0, KEYS_SHOWN_MAX)
+      .map(({ kid, attested, missing }) => `    ${kid}: ${missing} of ${attested} not on the log`),
+    ...more(gaps.length - KEYS_SHOWN_MAX),
+  ];
+}
+
+function verdict(result: AuditResult): string[] {
+  const { findings, open } = result;
+  const word = VERDICT[exitOf(result)];
+  if (word === "PROVEN") return [`${word}: all ${result.size} entries, and nothing is open`];
+  const first = findings.first === undefined ? "" : `, the first ${place(findings.first)}`;
+  return [`${word}: ${findings.count} findings${first}; ${open.count} could not be judged`];
+}
+
+function item(finding: Finding<FindingCode | OpenCode>, rule: string): string {
+  return `  ${place(finding)}: ${finding.code}: ${finding.detail} (${rule})`;
+}
+
+function place({ index, path }: Finding<string>): string {
+  const parts = [index === undefined ? "" : `entry ${index}`, path ?? ""];
+  return parts.filter((part) => part !== "").join(" in ");
+}
+
+function more(count: number): string[] {
+  return count > 0 ? [`  and ${count} more`] : [];
+}
+
+function findingJson({ code, detail, index, path }: Finding<string>): object {
+  const where = { ...(index !== undefined && { index: String(index) }), ...(path && { path }) };
+  return { code, ...where, detail };
+}
+
+function decimal(micro: bigint): string {
+  return `${micro / MICRO}.${String(micro % MICRO).padStart(6, "0")}`;
+}
+
+/** What stands in an archive must not steer a terminal. */
+function printable(line: string): string {
+  return line.replace(/[\p{Cc}\p{Cf}]/gu, "\u{fffd}");
+}

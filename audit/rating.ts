@@ -1,0 +1,120 @@
+/**
+ * Rating, a second time (DESIGN §6). Nothing of the service's own rating is used: lists are scanned
+ * from their end, a fraction is two integers, and every step is the plainest that can be written. Where
+ * both implementations agree on every entry, a fault would have to have been made twice.
+ */
+import type { Body, EnrolledRunner } from "../src/core/entry.ts";
+import type { Report } from "../src/core/report.ts";
+import { inForce, type State } from "./prefix/state.ts";
+
+export type Rating = Omit<Body<"usage">, "enrolment" | "hold" | "jws">;
+
+interface Fraction {
+  top: bigint;
+  bottom: bigint;
+}
+
+const ZERO: Fraction = { top: 0n, bottom: 1n };
+const MICRO = 1_000_000n;
+
+/** Undefined where no rate is to be had. `runner` is the runner's line in force when the build ended. */
+export function rate(state: State, report: Report, runner: EnrolledRunner): Rating | undefined {
+  const { duration_ms, failure_reason, finished_at } = report.usage;
+  const card = inForce(state.cards.get(runner.tracking), finished_at);
+  if (card === undefined) return undefined;
+  const ofMachine = own(card.runner_factors, runner.machine_type) ?? own(card.runner_factors, "*");
+  const machine = ofMachine === undefined ? undefined : readFraction(ofMachine);
+  if (machine === undefined) return undefined;
+
+  const projectClass = inForce(state.classes.get(report.job.project_id), finished_at)?.class;
+  const excused = card.not_billable.includes(failure_reason);
+  const text = excused ? undefined : own(card.project_factors, projectClass ?? "standard");
+  const share = text === "monthly_minutes/300000";
+  const limit = share
+    ? inForce(state.limits.get(report.job.root_namespace_id), finished_at)
+    : undefined;
+  const discount = share ? shareOf(limit?.monthly_minutes) : text && readFraction(text);
+
+  let factor = excused ? ZERO : machine;
+  if (discount && isLess(discount, factor)) factor = discount;
+
+  let reason: Rating["not_billable"] = "";
+  if (excused) reason = "failure_reason";
+  if (finished_at < state.log.billing_from) reason = "before_billing_from";
+  if (runner.tracking === "self_managed") reason = "self_managed";
+
+  const month = `${finished_at.slice(0, 7)}-01`;
+  return {
+    billable: reason === "",
+    billing_month: postingMonth(state, month),
+    card: String(card.index),
+    class: projectClass ?? "standard",
+    compute_ms: writeMicro(halfEven(BigInt(duration_ms) * MICRO * factor.top, factor.bottom)),
+    factor: writeFraction(factor),
+    limit: limit === undefined ? "" : String(limit.index),
+    machine_type: runner.machine_type,
+    not_billable: reason,
+    tracking: runner.tracking,
+    usage_month: month,
+  };
+}
+
+/** A decimal or `a/b`; undefined for all else, and for a zero below the line. */
+export function readFraction(text: string): Fraction | undefined {
+  const [, top, bottom] = /^([0-9]+)\/([0-9]+)$/.exec(text) ?? [];
+  if (top !== undefined && bottom !== undefined) {
+    return BigInt(bottom) === 0n ? undefined : { top: BigInt(top), bottom: BigInt(bottom) };
+  }
+  const [, whole, decimals = ""] = /^([0-9]+)(?:\.([0-9]+))?$/.exec(text) ?? [];
+  if (whole === undefined) return undefined;
+  return { top: BigInt(whole + decimals), bottom: 10n ** BigInt(decimals.length) };
+}
+
+/** Without minutes, or with 0 for unlimited, there is nothing to have a share of. */
+function shareOf(monthlyMinutes: string | undefined): Fraction | undefined {
+  const minutes = BigInt(monthlyMinutes ?? "0");
+  return minutes === 0n ? undefined : { top: minutes, bottom: 300_000n };
+}
+
+function isLess(a: Fraction, b: Fraction): boolean {
+  return a.top * b.bottom < b.top * a.bottom;
+}
+
+function writeFraction({ top, bottom }: Fraction): string {
+  const divisor = greatestCommonDivisor(top, bottom);
+  return `${top / divisor}/${bottom / divisor}`;
+}
+
+function greatestCommonDivisor(a: bigint, b: bigint): bigint {
+  return b === 0n ? a : greatestCommonDivisor(b, a % b);
+}
+
+/** top ÷ bottom to a whole number; exactly between two, to the even one. */
+function halfEven(top: bigint, bottom: bigint): bigint {
+  const below = top / bottom;
+  const over = 2n * (top - below * bottom) - bottom;
+  if (over < 0n) return below;
+  if (over > 0n) return below + 1n;
+  return below + (below % 2n);
+}
+
+function writeMicro(value: bigint): string {
+  return `${value / MICRO}.${String(value % MICRO).padStart(6, "0")}`;
+}
+
+/** BYTES §4: the month itself, or the one after the last closing that was not withdrawn. */
+function postingMonth(state: State, month: string): string {
+  const closed = state.closings.at(-1)?.month;
+  return closed !== undefined && month <= closed ? monthAfter(closed) : month;
+}
+
+export function monthAfter(month: string): string {
+  const months = Number(month.slice(0, 4)) * 12 + Number(month.slice(5, 7));
+  const year = String(Math.floor(months / 12)).padStart(4, "0");
+  return `${year}-${String((months % 12) + 1).padStart(2, "0")}-01`;
+}
+
+/** Own members only: a machine type may be called `constructor`. */
+function own(factors: Readonly<Record<string, string>>, name: string): string | undefined {
+  return Object.hasOwn(factors, name) ? factors[name] : undefined;
+}

@@ -1,0 +1,202 @@
+/** Figures taken from the service, as `GET /v1/usage` answers, held against what the entries give. */
+import type { Findings, OpenCode } from "../finding.ts";
+
+/** One usage entry's part in every sum. Amounts in 10⁻⁶ compute-milliseconds. */
+export interface Charge {
+  index: bigint;
+  keys: Readonly<Record<UsageKey, string>>;
+  duration: bigint;
+  compute: bigint;
+  billable: boolean;
+}
+
+export const USAGE_KEYS = [
+  "billing_month",
+  "usage_month",
+  "tracking",
+  "namespace",
+  "project",
+  "runner",
+  "machine_type",
+] as const;
+export type UsageKey = (typeof USAGE_KEYS)[number];
+
+export interface UsageFile {
+  name: string;
+  log: string;
+  asOf: bigint;
+  /** The keys that its rows are grouped by. */
+  group: readonly UsageKey[];
+  /** What it says, by its key. */
+  rows: ReadonlyMap<string, Said>;
+  totals: Said;
+}
+
+interface Sums {
+  jobs: bigint;
+  duration: bigint;
+  compute: bigint;
+  billable: bigint;
+}
+
+export interface Said extends Sums {
+  /** As shown: rounded from the exact sums, so they are compared too. */
+  compute_minutes: string;
+  amount_used: string;
+  shared_runners_duration: string;
+}
+
+const INTEGER = /^(?:0|[1-9][0-9]{0,38})$/;
+const AMOUNT = /^(0|[1-9][0-9]{0,39})\.([0-9]{6})$/;
+const MICRO_PER_MINUTE = 60_000_000_000n;
+
+/** Undefined unless the text is an answer of `GET /v1/usage` in its JSON form. */
+export function readUsageFile(name: string, text: string): UsageFile | undefined {
+  const answer = record(parse(text));
+  const { log, as_of, rows, totals } = answer ?? {};
+  const said = readSaid(totals);
+  if (typeof log !== "string" || !isInteger(as_of) || !Array.isArray(rows)) return undefined;
+  if (said === undefined) return undefined;
+  const group = USAGE_KEYS.filter((key) => record(rows[0])?.[key] !== undefined);
+  const byKey = new Map<string, Said>();
+  for (const row of rows) {
+    const figures = readSaid(row);
+    const values = group.map((key) => record(row)?.[key]);
+    if (figures === undefined || !values.every((value) => typeof value === "string")) {
+      return undefined;
+    }
+    byKey.set(JSON.stringify(values), figures);
+  }
+  if (byKey.size !== rows.length) return undefined; // two rows of one key: no answer of ours
+  return { name, log, asOf: BigInt(as_of), group, rows: byKey, totals: said };
+}
+
+/** Takes in usage entries one by one, and keeps no more than the file has rows. */
+export class UsageCheck {
+  readonly #file: UsageFile;
+  readonly #sums = new Map<string, Sums>();
+  /** The billing months between the file's first and last: those it speaks for. */
+  readonly #from: string;
+  readonly #to: string;
+  readonly #monthAt: number;
+  #missing: { count: bigint; first: bigint; key: string } | undefined;
+
+  constructor(file: UsageFile) {
+    this.#file = file;
+    this.#monthAt = file.group.indexOf("billing_month");
+    const months = Array.from(file.rows.keys(), (key) => this.#month(key)).sort();
+    this.#from = months[0] ?? "";
+    this.#to = months.at(-1) ?? "";
+  }
+
+  take({ index, keys, duration, compute, billable }: Charge): void {
+    if (index >= this.#file.asOf) return;
+    const key = JSON.stringify(this.#file.group.map((name) => keys[name]));
+    if (!this.#file.rows.has(key)) {
+      const month = this.#month(key);
+      if (month < this.#from || month > this.#to) return;
+      this.#missing ??= { count: 0n, first: index, key };
+      this.#missing.count += 1n;
+      return;
+    }
+    const sums = this.#sums.get(key) ?? { jobs: 0n, duration: 0n, compute: 0n, billable: 0n };
+    this.#sums.set(key, sums);
+    sums.jobs += 1n;
+    sums.duration += duration;
+    sums.compute += compute;
+    if (billable) sums.billable += compute;
+  }
+
+  /** `size`: entries that the walk covered. */
+  check(size: bigint, findings: Findings, open: Findings<OpenCode>): void {
+    const { asOf, name, rows, totals } = this.#file;
+    if (asOf > size) {
+      open.add("usage-as-of", { path: name }, `as of ${asOf}, the checkpoint covers ${size}`);
+      return;
+    }
+    const all = { jobs: 0n, duration: 0n, compute: 0n, billable: 0n };
+    for (const [key, said] of rows) {
+      const sums = this.#sums.get(key) ?? { jobs: 0n, duration: 0n, compute: 0n, billable: 0n };
+      const detail = difference(said, sums);
+      if (detail !== "") findings.add("usage-row", { path: name }, `${key}: ${detail}`);
+      all.jobs += said.jobs;
+      all.duration += said.duration;
+      all.compute += said.compute;
+      all.billable += said.billable;
+    }
+    const detail = difference(totals, all);
+    if (detail !== "") findings.add("usage-totals", { path: name }, detail);
+    if (this.#missing !== undefined) {
+      const { count, first, key } = this.#missing;
+      const where = { index: first, path: name };
+      findings.add("usage-row-missing", where, `${count} jobs have no row, the first ${key}`);
+    }
+  }
+
+  #month(key: string): string {
+    return JSON.parse(key)[this.#monthAt] ?? "";
+  }
+}
+
+/** Names each figure that differs, with what the entries give. */
+function difference(said: Said, sums: Sums): string {
+  const expected: Said = {
+    ...sums,
+    compute_minutes: minutes(sums.compute, 4),
+    amount_used: minutes(sums.compute, 2),
+    shared_runners_duration: String(sums.duration / 1000n),
+  };
+  return (Object.keys(expected) as (keyof Said)[])
+    .filter((name) => said[name] !== expected[name])
+    .map((name) => `${name} ${said[name]}, not ${expected[name]}`)
+    .join("; ");
+}
+
+/** Half up. */
+function minutes(micro: bigint, places: number): string {
+  const scale = 10n ** BigInt(places);
+  const rounded = (2n * micro * scale + MICRO_PER_MINUTE) / (2n * MICRO_PER_MINUTE);
+  return `${rounded / scale}.${String(rounded % scale).padStart(places, "0")}`;
+}
+
+function readSaid(value: unknown): Said | undefined {
+  const row = record(value);
+  if (row === undefined) return undefined;
+  const compute = readAmount(row["compute_ms"]);
+  const billable = readAmount(row["billable_compute_ms"]);
+  const { jobs, duration_ms, compute_minutes, amount_used, shared_runners_duration } = row;
+  if (!isInteger(jobs) || !isInteger(duration_ms)) return undefined;
+  if (compute === undefined || billable === undefined) return undefined;
+  return {
+    jobs: BigInt(jobs),
+    duration: BigInt(duration_ms),
+    compute,
+    billable,
+    compute_minutes: String(compute_minutes),
+    amount_used: String(amount_used),
+    shared_runners_duration: String(shared_runners_duration),
+  };
+}
+
+function readAmount(value: unknown): bigint | undefined {
+  const [, whole, decimals] = (typeof value === "string" && AMOUNT.exec(value)) || [];
+  return whole === undefined ? undefined : BigInt(`${whole}${decimals}`);
+}
+
+function isInteger(value: unknown): value is string {
+  return typeof value === "string" && INTEGER.test(value);
+}
+
+function record(value: unknown): Record<string, unknown> | undefined {
+  return typeof value === "object" && value !== null && !Array.isArray(value)
+    ? (value as Record<string, unknown>)
+    : undefined;
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined; // not JSON, so no answer of the service
+  }
+}
