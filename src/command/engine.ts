@@ -5,7 +5,7 @@ import type { Config } from "../config.ts";
 import type { Signer } from "../core/note.ts";
 import { noteSigner } from "../custody.ts";
 import { openAppender } from "../flow/append.ts";
-import { systemClock } from "../flow/clock.ts";
+import type { Clock } from "../flow/clock.ts";
 import { openDirectory } from "../flow/directory.ts";
 import { openGuard, type SealGuard } from "../flow/guard.ts";
 import { openIntake } from "../flow/intake.ts";
@@ -39,10 +39,10 @@ export function startEngine(options: {
   sql: Sql;
   reader: Sql;
   log: Logger;
+  clock: Clock;
 }): Engine {
-  const { config, foundation, sql, reader, log } = options;
+  const { config, foundation, sql, reader, log, clock } = options;
   const { archive } = foundation;
-  const clock = systemClock;
   const hash = sha256;
   const random = (bytes: number): Uint8Array => new Uint8Array(randomBytes(bytes));
   const warn = (what: string) => (error: unknown) => log.warn({ err: error }, what);

@@ -3,7 +3,7 @@ import { type Config, ConfigError } from "../config.ts";
 import { formatVkey } from "../core/note.ts";
 import type { Appender } from "../flow/append.ts";
 import { authenticator, type Role } from "../flow/authenticate.ts";
-import { systemClock } from "../flow/clock.ts";
+import { type Clock, systemClock } from "../flow/clock.ts";
 import { createApp } from "../http/app.ts";
 import { connect, type Sql } from "../store/connect.ts";
 import { requireCurrentSchema } from "../store/migrations.ts";
@@ -19,9 +19,9 @@ import { watchReadiness } from "./readiness.ts";
 
 export interface ServiceOptions {
   config: Config;
-  /** The folder of the embedded default; unused where the configuration names everything. */
-  data: string;
   log: Logger;
+  /** Of entries, seals and answers; the machine's own if absent. */
+  clock?: Clock;
 }
 
 export interface Service {
@@ -40,9 +40,20 @@ const WRITERS = 12;
 const READERS = 8;
 const END_SECONDS = 5;
 
-/** @throws ConfigError, UnsafeRoleError, MigrationError, EmbeddedError: nothing is left running */
-export async function startService({ config, data, log }: ServiceOptions): Promise<Service> {
-  const foundation = await layFoundation(config, data, (line) => log.info(line));
+/**
+ * @param options.data the folder of the embedded default; unused where the configuration names all
+ * @throws ConfigError, UnsafeRoleError, MigrationError, EmbeddedError: nothing is left running
+ */
+export async function startService(options: ServiceOptions & { data: string }): Promise<Service> {
+  const { config, data, log } = options;
+  return await startOn(await layFoundation(config, data, (line) => log.info(line)), options);
+}
+
+/** On a foundation that is there; it ends with the service, or when that cannot start. */
+export async function startOn(
+  foundation: Foundation,
+  { config, log, clock = systemClock }: ServiceOptions,
+): Promise<Service> {
   const sql = connect(foundation.writerUrl, { max: WRITERS, name: "minutebook-writer" });
   const reader = connect(foundation.readerUrl, { max: READERS, name: "minutebook-reader" });
   const end = async (): Promise<void> => {
@@ -56,14 +67,14 @@ export async function startService({ config, data, log }: ServiceOptions): Promi
     await end();
     throw error;
   }
-  const engine = startEngine({ config, foundation, sql, reader, log });
+  const engine = startEngine({ config, foundation, sql, reader, log, clock });
   const stopEngine = async (): Promise<void> => {
     await engine.stop();
     await end();
   };
   const identity = identities(engine);
   try {
-    const app = createApp(servicesOf({ engine, foundation, sql, reader, log }, identity));
+    const app = createApp(servicesOf({ engine, foundation, sql, reader, log, clock }, identity));
     const { url, close } = await listen(app, config);
     const stop = async (): Promise<void> => {
       await close();
@@ -83,17 +94,18 @@ interface Parts {
   sql: Sql;
   reader: Sql;
   log: Logger;
+  clock: Clock;
 }
 
 function servicesOf(
-  { engine, foundation, sql, reader, log }: Parts,
+  { engine, foundation, sql, reader, log, clock }: Parts,
   identity: ReturnType<typeof identities>,
 ): Parameters<typeof createApp>[0] {
   const { background, flow, guard, metrics } = engine;
   const { sealLag } = background;
   return {
     flow,
-    reading: { sql: reader, clock: systemClock },
+    reading: { sql: reader, clock },
     authenticate: authenticator(foundation.issuers, foundation.principalKey),
     observer: {
       ...metrics,

@@ -1,0 +1,140 @@
+/** A whole service on a database of its own, asked over HTTP; the test holds its clock. */
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { localIssuer, localToken } from "../../src/command/issuer.ts";
+import { type Service, startOn } from "../../src/command/service.ts";
+import { readConfig } from "../../src/config.ts";
+import { type Principal, ROLES, type Role } from "../../src/flow/authenticate.ts";
+import { folderArchive } from "../../src/store/archive.ts";
+import { openLog } from "../../src/telemetry.ts";
+import { CARD, jwk, NOW, RUNNER } from "../core/history.ts";
+import { claimOf, sign } from "../flow/door.ts";
+import { type FreshDatabase, freshDatabase } from "../postgres.ts";
+import { testKey } from "../signing.ts";
+
+const ISSUER_KEY = testKey(31).privateKey;
+
+export interface House extends Service {
+  database: FreshDatabase;
+  archive: string;
+  /** What the service logged, a line for each record. */
+  logged: string[];
+  clock: { time: number; now(): number };
+  close(): Promise<void>;
+}
+
+export async function openHouse(): Promise<House> {
+  const database = await freshDatabase();
+  const archive = await mkdtemp(join(tmpdir(), "minutebook-http-"));
+  const clock = { time: Date.parse(NOW), now: () => clock.time };
+  const logged: string[] = [];
+  const foundation = {
+    writerUrl: database.urls.writer,
+    readerUrl: database.urls.reader,
+    archive: folderArchive(archive),
+    logKey: testKey(32).privateKey,
+    principalKey: new Uint8Array(32),
+    issuers: [localIssuer(ISSUER_KEY)],
+    issuerKey: ISSUER_KEY,
+    stop: async () => undefined,
+  };
+  const config = readConfig({ VERIFIER_THREADS: "1" });
+  const log = openLog("info", { write: (line) => void logged.push(line) });
+  const service = await startOn(foundation, { config, log, clock });
+  const close = async (): Promise<void> => {
+    await service.stop();
+    await database.drop();
+    await rm(archive, { recursive: true, force: true });
+  };
+  return { ...service, database, archive, logged, clock, close };
+}
+
+type Scope = Partial<Omit<Principal["grants"][number], "role">>;
+
+/** A token with these roles on all that there is, or on less. */
+export async function tokenOf(roles: readonly Role[], scope: Scope = {}): Promise<string> {
+  const grants = roles.map((role) => ({ role, logs: "*", namespaces: "*", ...scope }) as const);
+  return await localToken(ISSUER_KEY, grants, { subject: roles.join(" ") });
+}
+
+export interface Answered {
+  status: number;
+  headers: Headers;
+  text: string;
+  json: Record<string, unknown>;
+}
+
+export interface Request {
+  token?: string | undefined;
+  /** Sent as JSON. */
+  json?: unknown;
+  /** Sent as one JWS. */
+  jose?: string;
+  headers?: Record<string, string>;
+}
+
+export async function ask(
+  { url }: Pick<Service, "url">,
+  route: string,
+  { token, json, jose, headers }: Request = {},
+): Promise<Answered> {
+  const [method = "GET", path = "/"] = route.split(" ");
+  const response = await fetch(url + path, {
+    method,
+    headers: {
+      ...(token !== undefined && { authorization: `Bearer ${token}` }),
+      ...(json !== undefined && { "content-type": "application/json" }),
+      ...(jose !== undefined && { "content-type": "application/jose" }),
+      ...headers,
+    },
+    body: jose ?? (json === undefined ? null : JSON.stringify(json)),
+  });
+  const text = await response.text();
+  const isJson = response.headers.get("content-type")?.endsWith("json") ?? false;
+  return {
+    status: response.status,
+    headers: response.headers,
+    text,
+    json: isJson && text !== "" ? JSON.parse(text) : {},
+  };
+}
+
+/** Everything that a test may need to be: every role on every log. */
+export const everybody = (): Promise<string> => tokenOf(ROLES);
+
+/** A log with a card for hosted runners, and an agent with the key of this seed. */
+export async function newLog(
+  house: House,
+  unique_id: string,
+  seed: number,
+): Promise<{ log: string; token: string }> {
+  const token = await everybody();
+  const body = { unique_id, platform: "dotcom", billing_from: "2026-01-01T00:00:00.000Z" };
+  const { log } = (await ask(house, "POST /v1/logs", { token, json: body })).json;
+  if (typeof log !== "string") throw new Error("no log");
+  await ask(house, `POST /v1/logs/${log}/rate_cards`, { token, json: cardBody() });
+  await newAgent(house, log, seed);
+  return { log, token };
+}
+
+export function cardBody(): object {
+  const { approval: _, by: __, salt: ___, ...card } = CARD;
+  return card;
+}
+
+export async function newAgent(house: House, log: string, seed: number): Promise<void> {
+  const token = await everybody();
+  const json = { log, namespaces: [], runners: [RUNNER] };
+  const enrolled = await ask(house, "POST /v1/enrolments", { token, json });
+  const secret = String(enrolled.json["token"]);
+  const claim = { token: secret, claim: claimOf(seed, log, secret) };
+  const claimed = await ask(house, "POST /v1/enrolments/claim", { json: claim });
+  if (claimed.status !== 201) throw new Error(`not claimed: ${claimed.text}`);
+}
+
+/** A rotation by the key of one seed to the key of another. */
+export function rotationOf(seed: number, successor: number, log: string, final: string): string {
+  const payload = { final_counter: final, issued_at: NOW, log, public_key: jwk(successor) };
+  return sign(seed, "rotation-v1+jws", payload);
+}
