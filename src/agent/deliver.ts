@@ -1,0 +1,101 @@
+/** Sends a spool in the order of its counters, for as long as it takes. */
+import { createHash } from "node:crypto";
+import { z } from "zod";
+import { HOLD_CODES } from "../core/entry.ts";
+import { encodeBase64 } from "../core/text.ts";
+import { HashText, IntegerText, LogId } from "../core/unit.ts";
+import { type Client, type Answer as HttpAnswer, parseAnswer, refusal } from "./client.ts";
+import { AgentError } from "./failure.ts";
+import type { Answer, Spool } from "./spool.ts";
+
+/** What the service takes in one request. */
+export const BATCH_MAX = 500;
+export const BATCH_DEFAULT = 100;
+
+export const OUTCOMES = ["accepted", "duplicate", "conflict", "held", "refused"] as const;
+export type Outcome = (typeof OUTCOMES)[number];
+
+/** New members are let pass, unlike in what is signed: a service may be newer than its agents. */
+const Results = z.object({
+  log: LogId,
+  results: z.array(
+    z.object({
+      code: z.string().regex(/^[a-z-]{1,40}$/),
+      digest: HashText,
+      index: IntegerText.optional(),
+    }),
+  ),
+});
+
+const HELD: ReadonlySet<string> = new Set(HOLD_CODES);
+/** Not the report's fault: taken for its answer, they would lose it. */
+const NOT_FINAL = new Set(["unknown-key", "busy", "log-behind", "archive-unavailable"]);
+const TOO_LARGE = 413;
+
+/**
+ * @param batch reports in one request, 1 … 500
+ * @param onAnswers called when the answers are durable
+ * @throws AgentError `refused`, `protocol`; all that has no answer in the spool is sent again next time
+ */
+export async function deliver(
+  { log, spool, client }: { log: string; spool: Spool; client: Client },
+  batch: number,
+  onAnswers: (outcomes: Outcome[]) => void,
+): Promise<void> {
+  for (const reports of batches(spool.pending(), batch)) {
+    const answers = await send(client, log, reports);
+    spool.answer(answers);
+    onAnswers(answers.map(({ code }) => outcomeOf(code)));
+  }
+}
+
+/** Codes that a later service invents are refusals: what stands or waits on the log has these names. */
+export function outcomeOf(code: string): Outcome {
+  if (HELD.has(code)) return "held";
+  return OUTCOMES.find((outcome) => outcome === code) ?? "refused";
+}
+
+async function send(client: Client, log: string, reports: string[]): Promise<Answer[]> {
+  const body = JSON.stringify({ reports });
+  const answer = await client.request("v1/reports", { type: "application/json", body });
+  if (answer.status === 200) return readResults(client, log, reports, answer);
+  if (answer.status !== TOO_LARGE || reports.length === 1) {
+    throw refusal(client, `${reports.length} reports`, answer);
+  }
+  // Something in between has a smaller limit than the service: half as much may pass.
+  const half = Math.ceil(reports.length / 2);
+  const first = await send(client, log, reports.slice(0, half));
+  return [...first, ...(await send(client, log, reports.slice(half)))];
+}
+
+function readResults(client: Client, log: string, reports: string[], answer: HttpAnswer): Answer[] {
+  const { results, log: answered } = parseAnswer(Results, client, answer);
+  const fits =
+    answered === log &&
+    results.length === reports.length &&
+    results.every(({ digest }, i) => digest === digestOf(reports[i] ?? ""));
+  if (!fits) {
+    throw new AgentError("protocol", `${client.server} answered for other reports than were sent.`);
+  }
+  const bad = results.find(({ code }) => NOT_FINAL.has(code));
+  if (bad !== undefined) {
+    const message = `${client.server} did not judge the reports (${bad.code}). They are kept.`;
+    throw new AgentError("refused", message);
+  }
+  return results.map(({ code, index }) => (index === undefined ? { code } : { code, index }));
+}
+
+function digestOf(jws: string): string {
+  return encodeBase64(createHash("sha256").update(jws).digest());
+}
+
+function* batches(reports: Iterable<string>, size: number): Generator<string[]> {
+  let batch: string[] = [];
+  for (const report of reports) {
+    batch.push(report);
+    if (batch.length < size) continue;
+    yield batch;
+    batch = [];
+  }
+  if (batch.length > 0) yield batch;
+}

@@ -1,0 +1,162 @@
+/** `minutebook agent import`: a folder of usage logs becomes signed reports, and these are sent. */
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import { attest } from "./attest.ts";
+import { Client, type ClientOptions, SURROUNDINGS, type Surroundings } from "./client.ts";
+import { BATCH_DEFAULT, BATCH_MAX, deliver } from "./deliver.ts";
+import { AgentError, errnoOf } from "./failure.ts";
+import { finishRotation } from "./rotate.ts";
+import { scanFile } from "./scan.ts";
+import type { AgentState, Enrolment } from "./state.ts";
+import { addTally, emptyTally, type Summary, type Tally } from "./summary.ts";
+
+export interface Progress {
+  phase: "reading" | "sending";
+  /** Lines read so far, or reports answered. */
+  done: number;
+  /** Of how many; undefined while lines are read. */
+  total: number | undefined;
+}
+
+export interface ImportOptions {
+  state: AgentState;
+  folder: string;
+  /** Reports in one request, 1 … 500; 100 when left out. */
+  batch?: number | undefined;
+  signal?: AbortSignal | undefined;
+  onProgress?: (progress: Progress) => void;
+  /** Whole sentences about lines, files and pauses. */
+  onNotice?: (notice: string) => void;
+  surroundings?: Surroundings;
+}
+
+/** gitlab-runner's names; what else lies in the folder is left alone. */
+const USAGE_LOG = /^usage-log-[\w.-]{1,200}\.json$/;
+
+/**
+ * Reads all that is new, then sends all that has no final answer, also from earlier runs, then
+ * attests. What a run leaves undone, however it ends, the next one does.
+ * @throws AgentError; or the signal's reason
+ */
+export async function importFolder(options: ImportOptions): Promise<Summary> {
+  const { state, batch = BATCH_DEFAULT } = options;
+  if (!Number.isInteger(batch) || batch < 1 || batch > BATCH_MAX) {
+    throw new RangeError("import: a batch is 1 to 500 reports");
+  }
+  const tallies = new Map<string, Tally>();
+  const tally = (log: string): Tally => {
+    const found = tallies.get(log) ?? emptyTally();
+    tallies.set(log, found);
+    return found;
+  };
+  await finishRotations(options);
+  const { files, lines, malformed } = await readFolder(options, tally);
+  await sendAll(options, batch, tally);
+  return summarize(state, { files, lines, malformed }, tally);
+}
+
+/** A client for an enrolment's server, with what the caller of the import gave. */
+function clientFor(server: string, { surroundings, signal, onNotice }: ImportOptions): Client {
+  const options: ClientOptions = {
+    server,
+    surroundings: surroundings ?? SURROUNDINGS,
+    signal,
+    onRetry: (reason, ms) => onNotice?.(`${server}: ${reason}; next try in ${ms} ms.`),
+  };
+  return new Client(options);
+}
+
+/** A key whose final counter is said must not sign: so before anything is read. */
+async function finishRotations(options: ImportOptions): Promise<void> {
+  const { enrolments, rotations } = options.state.settings;
+  for (const pending of rotations) {
+    const enrolment = enrolments.find(({ kid }) => kid === pending.kid);
+    if (enrolment === undefined) continue;
+    await finishRotation(options.state, pending, clientFor(enrolment.server, options));
+  }
+}
+
+async function readFolder(
+  { state, folder, signal, surroundings = SURROUNDINGS, onProgress, onNotice }: ImportOptions,
+  tally: (log: string) => Tally,
+): Promise<Pick<Summary, "files" | "lines" | "malformed">> {
+  const sum = { files: 0, lines: 0, malformed: 0 };
+  const scan = {
+    state,
+    now: surroundings.now,
+    signal,
+    tally,
+    onLines: (lines: number, malformed: number) => {
+      sum.lines += lines;
+      sum.malformed += malformed;
+      onProgress?.({ phase: "reading", done: sum.lines, total: undefined });
+    },
+    onNotice: (notice: string) => onNotice?.(notice),
+  };
+  for (const name of usageLogs(folder)) {
+    const path = join(folder, name);
+    try {
+      if (await scanFile(scan, path)) sum.files += 1;
+    } catch (error) {
+      throw unreadable(path, error);
+    }
+  }
+  return sum;
+}
+
+function usageLogs(folder: string): string[] {
+  try {
+    return readdirSync(folder)
+      .filter((name) => USAGE_LOG.test(name))
+      .sort();
+  } catch (error) {
+    throw unreadable(folder, error);
+  }
+}
+
+function unreadable(path: string, cause: unknown): unknown {
+  const code = errnoOf(cause);
+  if (code === undefined || cause instanceof AgentError) return cause;
+  return new AgentError("unreadable", `${path} cannot be read (${code}).`, { cause });
+}
+
+/** Logs side by side: one whose server is away must not hold up the others. */
+async function sendAll(
+  options: ImportOptions,
+  batch: number,
+  tally: (log: string) => Tally,
+): Promise<void> {
+  const { state, onProgress } = options;
+  const logs = new Map(state.settings.enrolments.map((enrolment) => [enrolment.log, enrolment]));
+  const total = [...logs.keys()].reduce((sum, log) => sum + state.spool(log).depth, 0);
+  let done = 0;
+  const send = async ({ log, server }: Enrolment): Promise<void> => {
+    const client = clientFor(server, options);
+    await deliver({ log, spool: state.spool(log), client }, batch, (outcomes) => {
+      for (const outcome of outcomes) tally(log)[outcome] += 1;
+      done += outcomes.length;
+      onProgress?.({ phase: "sending", done, total });
+    });
+    for (const enrolment of state.settings.enrolments.filter((other) => other.log === log)) {
+      await attest(state, enrolment, client);
+    }
+  };
+  // All are waited for: one that fails must not leave others at work on a state that is closed.
+  const ends = await Promise.allSettled([...logs.values()].map(send));
+  for (const end of ends) if (end.status === "rejected") throw end.reason;
+}
+
+function summarize(
+  state: AgentState,
+  read: Pick<Summary, "files" | "lines" | "malformed">,
+  tally: (log: string) => Tally,
+): Summary {
+  const total = emptyTally();
+  const instances = new Map(
+    state.settings.enrolments.map(({ log, unique_id }) => [log, unique_id]),
+  );
+  const logs = [...instances].map(([log, unique_id]) => ({ log, unique_id, tally: tally(log) }));
+  for (const { tally: one } of logs) addTally(total, one);
+  const unrouted = state.sources.all().reduce((sum, source) => sum + source.unrouted.count, 0);
+  return { ...read, unrouted, total, logs };
+}

@@ -1,0 +1,59 @@
+/** How far an import is: a bar on a terminal, a line now and then elsewhere. */
+import type { WriteStream } from "node:tty";
+import { Presets, SingleBar } from "cli-progress";
+import type { Progress } from "./import.ts";
+
+/** Answers between two lines where there is no terminal. */
+const LINE_EVERY = 10_000;
+
+export interface Display {
+  onProgress: (progress: Progress) => void;
+  onNotice: (notice: string) => void;
+  /** Gives the terminal back; may be called again. */
+  stop: () => void;
+}
+
+export function showProgress(stream: WriteStream): Display {
+  return stream.isTTY ? bar(stream) : lines(stream);
+}
+
+function bar(stream: WriteStream): Display {
+  const format = "{phase} [{bar}] {value}/{total} {eta_formatted}";
+  const single = new SingleBar({ format, hideCursor: true, stream }, Presets.shades_classic);
+  let phase = "";
+  return {
+    onProgress: ({ phase: now, done, total = done }) => {
+      if (phase !== now) single.start(total, done, { phase: now });
+      phase = now;
+      single.setTotal(total);
+      single.update(done);
+    },
+    onNotice: (notice) => {
+      // The bar redraws itself below.
+      stream.clearLine(0);
+      stream.cursorTo(0);
+      stream.write(`${notice}\n`);
+    },
+    stop: () => {
+      single.stop();
+    },
+  };
+}
+
+function lines(stream: WriteStream): Display {
+  let next = LINE_EVERY;
+  let phase = "";
+  return {
+    onProgress: ({ phase: now, done, total }) => {
+      if (phase !== now) next = LINE_EVERY;
+      phase = now;
+      if (done < next && done !== total) return;
+      next = done + LINE_EVERY;
+      stream.write(`${now}: ${done}${total === undefined ? " lines" : ` of ${total} reports`}\n`);
+    },
+    onNotice: (notice) => {
+      stream.write(`${notice}\n`);
+    },
+    stop: () => undefined,
+  };
+}

@@ -1,0 +1,131 @@
+/** The agent's state folder: enrolments, keys, spools. One process at a time has it open. */
+import { mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { z } from "zod";
+import { HashText, Kid, LogId, NonEmptyText } from "../core/unit.ts";
+import { replaceFile } from "./durable.ts";
+import { AgentError, errnoOf } from "./failure.ts";
+import { createKey, loadKey, type SigningKey } from "./key.ts";
+import { lockFolder } from "./lock.ts";
+import { SourceRegister } from "./sources.ts";
+import { Spool } from "./spool.ts";
+
+const Enrolment = z.strictObject({
+  unique_id: NonEmptyText,
+  log: LogId,
+  server: z.url(),
+  platform: z.string(),
+  kid: Kid,
+  /** UUIDs of the runners that the key may report for. */
+  runners: z.array(NonEmptyText),
+  token_sha256: HashText,
+});
+export type Enrolment = z.infer<typeof Enrolment>;
+
+/** Signed and perhaps sent: until an answer comes, the same bytes are sent again. */
+const PendingClaim = z.strictObject({
+  log: LogId,
+  kid: Kid,
+  token_sha256: HashText,
+  claim: z.string(),
+});
+export type PendingClaim = z.infer<typeof PendingClaim>;
+
+/** From its writing on, the old key signs no report: its final counter is said. */
+const PendingRotation = z.strictObject({
+  kid: Kid,
+  successor: Kid,
+  rotation: z.string(),
+  claim: z.string(),
+});
+export type PendingRotation = z.infer<typeof PendingRotation>;
+
+const Settings = z.strictObject({
+  v: z.literal("1"),
+  enrolments: z.array(Enrolment),
+  claims: z.array(PendingClaim),
+  rotations: z.array(PendingRotation),
+});
+export type Settings = z.infer<typeof Settings>;
+
+const NOTHING: Settings = { v: "1", enrolments: [], claims: [], rotations: [] };
+
+export class AgentState {
+  readonly folder: string;
+  readonly #unlock: () => void;
+  readonly #spools = new Map<string, Spool>();
+  readonly sources: SourceRegister;
+  #settings: Settings;
+
+  /**
+   * Makes the folder where there is none.
+   * @throws AgentError `in-use`, `damaged`
+   */
+  constructor(folder: string) {
+    this.folder = folder;
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    this.#unlock = lockFolder(folder);
+    try {
+      removeTemporaries(folder);
+      this.#settings = readSettings(this.#settingsPath);
+      this.sources = new SourceRegister(join(folder, "sources"));
+    } catch (error) {
+      this.#unlock();
+      throw error;
+    }
+  }
+
+  get settings(): Readonly<Settings> {
+    return this.#settings;
+  }
+
+  /** Durable on return. */
+  save(changes: Partial<Settings>): void {
+    const settings = { ...this.#settings, ...changes };
+    replaceFile(this.#settingsPath, `${JSON.stringify(settings, undefined, 2)}\n`);
+    this.#settings = settings;
+  }
+
+  createKey(): SigningKey {
+    return createKey(join(this.folder, "keys"));
+  }
+
+  key(kid: string): SigningKey {
+    return loadKey(join(this.folder, "keys"), kid);
+  }
+
+  spool(log: string): Spool {
+    const spool = this.#spools.get(log) ?? new Spool(join(this.folder, "spool", log));
+    this.#spools.set(log, spool);
+    return spool;
+  }
+
+  close(): void {
+    for (const spool of this.#spools.values()) spool.close();
+    this.sources.close();
+    this.#unlock();
+  }
+
+  get #settingsPath(): string {
+    return join(this.folder, "agent.json");
+  }
+}
+
+function readSettings(path: string): Settings {
+  try {
+    return Settings.parse(JSON.parse(readFileSync(path, "utf8")));
+  } catch (cause) {
+    if (errnoOf(cause) === "ENOENT") return NOTHING;
+    throw new AgentError("damaged", `${path} is not this agent's.`, { cause });
+  }
+}
+
+/** Left by a crash. The lock's own may be another contender's, at work this moment. */
+function removeTemporaries(folder: string): void {
+  for (const part of [folder, join(folder, "keys")]) {
+    mkdirSync(part, { recursive: true, mode: 0o700 });
+    for (const name of readdirSync(part)) {
+      if (name.endsWith(".tmp") && !name.startsWith("agent.lock.")) rmSync(join(part, name));
+    }
+  }
+}

@@ -1,0 +1,104 @@
+import { once } from "node:events";
+import { rmSync } from "node:fs";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { agentCommand } from "../../src/agent/command.ts";
+import { Host } from "./host.ts";
+import { agentProcess, runAgent } from "./process.ts";
+import { usageLine } from "./records.ts";
+import { FakeService, LOG } from "./service.ts";
+
+let host: Host;
+let service: FakeService;
+let server: string;
+
+beforeEach(async () => {
+  host = new Host();
+  service = new FakeService();
+  server = await service.start();
+});
+
+afterEach(async () => {
+  await service.stop();
+  rmSync(host.root, { recursive: true });
+});
+
+const state = () => ["--state", host.state];
+const claim = () =>
+  runAgent(["claim", ...state(), "--server", server, "--log", LOG, "--token", "-"], {
+    input: "a-token\n",
+  });
+
+test("claim, import, rotate and status do on the command line what they say", async () => {
+  expect(await claim()).toMatchObject({
+    status: 0,
+    stdout: expect.stringMatching(/^Key .{43} now speaks for 1 runners/),
+  });
+  host.write(
+    `${usageLine()}\nfoo\n${usageLine({ duration: "-1" })}\n${usageLine({ uniqueId: "else" })}\n`,
+  );
+  const imported = await runAgent(["import", host.logs, ...state()]);
+  expect(imported.stderr).toMatch(/byte \d+: malformed \(not JSON\)\n/);
+  expect(imported.stdout.split("\n").slice(0, 3)).toEqual([
+    "4 lines of 1 files: 1 signed, 1 rejected, 1 malformed.",
+    expect.stringContaining("1 accepted, 0 duplicate, 0 conflict, 0 held, 0 refused."),
+    expect.stringContaining("1 lines wait for the enrolment of their instance"),
+  ]);
+  const again = await runAgent(["import", host.logs, ...state(), "--json"]);
+  expect(JSON.parse(again.stdout)).toMatchObject({ lines: 0, unrouted: 1, total: { signed: 0 } });
+  const rotated = await runAgent(["rotate", ...state(), "--json"]);
+  const status = await runAgent(["status", ...state(), "--json"]);
+  expect(JSON.parse(status.stdout)).toMatchObject({
+    enrolments: [
+      {
+        log: LOG,
+        kid: JSON.parse(rotated.stdout).keys[0].new,
+        counter: "0",
+        spool: 0,
+        codes: { accepted: 1 },
+      },
+    ],
+    malformed: 1,
+    unrouted: 1,
+  });
+}, 30_000);
+
+test.each(["claim", "import", "rotate", "status"])("%s --help shows an example", (name) => {
+  let help = "";
+  const command = agentCommand().commands.find((each) => each.name() === name);
+  command?.configureOutput({ writeOut: (text) => (help += text) }).outputHelp();
+  expect(help).toContain(`$ minutebook agent ${name} `);
+});
+
+test("what a person can mend is one line and exit status 1", async () => {
+  service.misbehaviours.push((_, response) => {
+    response.writeHead(410);
+    response.end('{"code":"token-expired"}');
+    return true;
+  });
+  const refused = await claim();
+  expect(refused).toMatchObject({ status: 1, stdout: "" });
+  expect(refused.stderr).toMatch(/^http:\S+ refused the claim: 410, token-expired\.\n$/);
+  expect(refused.stderr).not.toContain("a-token");
+  const unclaimed = await runAgent(["rotate", ...state()]);
+  expect(unclaimed).toMatchObject({
+    status: 1,
+    stderr: expect.stringMatching(/^No key is enrolled here/),
+  });
+});
+
+test("Ctrl-C while the server is away ends at once, and says that nothing is lost", async () => {
+  await claim();
+  host.write(`${usageLine()}\n`);
+  await service.stop();
+  const child = agentProcess(["import", host.logs, ...state()]);
+  let said = "";
+  child.stderr.on("data", (chunk) => {
+    // Once only: a second Ctrl-C ends the process as it is.
+    if (!said.includes("next try") && String(chunk).includes("next try")) child.kill("SIGINT");
+    said += chunk;
+  });
+  const [status] = await once(child, "close");
+  expect(status).toBe(1);
+  expect(said).toContain("Stopped. Nothing is lost: run again to go on.");
+  await service.start();
+}, 15_000);

@@ -1,0 +1,163 @@
+/**
+ * A server that plays the service's side of the wire, over real HTTP: it verifies what it is sent
+ * with core, remembers it as a log would, and misbehaves on order. The real service has its own tests
+ * with a real agent; this one is here for what a real service never does.
+ */
+import { createHash, createPublicKey, verify } from "node:crypto";
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { text } from "node:stream/consumers";
+import { parseCanonical } from "../../src/core/json.ts";
+import { readCompact } from "../../src/core/jws.ts";
+import { Attestation, Claim, fact, Report, Rotation } from "../../src/core/report.ts";
+import { RUNNER, UNIQUE_ID } from "./records.ts";
+
+export const LOG = "0123456789abcdef0123456789abcdef";
+
+/** What goes wrong with one request; `true` when it dealt with the response itself. */
+export type Misbehaviour = (request: IncomingMessage, response: ServerResponse) => boolean;
+export type Result = { code: string; digest: string; index?: string };
+
+export class FakeService {
+  readonly serve = (request: IncomingMessage, response: ServerResponse): void => {
+    this.#serve(request, response).catch((error: unknown) => response.destroy(error as Error));
+  };
+  readonly server = createServer(this.serve);
+  /** Taken from the front, one for each request, before anything is read of it. */
+  misbehaviours: Misbehaviour[] = [];
+  /** Changes the answer to reports before it is sent. */
+  distort = (results: Result[]): unknown[] => results;
+  uniqueId = UNIQUE_ID;
+  log = LOG;
+  claimRunners = [RUNNER];
+  readonly keys = new Map<string, { x: string; enrolled: string }>();
+  readonly reports: Report[] = [];
+  readonly batches: number[] = [];
+  readonly attestations: Attestation[] = [];
+  readonly #answers = new Map<string, Result>();
+  readonly #jobs = new Map<string, { fact: string; index: string }>();
+  readonly #replies = new Map<string, string>();
+
+  async start(): Promise<string> {
+    this.server.listen(0, "127.0.0.1");
+    await once(this.server, "listening");
+    return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}/`;
+  }
+
+  async stop(): Promise<void> {
+    this.server.closeAllConnections();
+    this.server.close();
+    await once(this.server, "close");
+  }
+
+  /** Counters that came, by key, each once, ascending. */
+  counters(kid: string): number[] {
+    const all = this.reports
+      .filter((_, i) => this.#kids[i] === kid)
+      .map(({ counter }) => Number(counter));
+    return [...new Set(all)].sort((a, b) => a - b);
+  }
+
+  readonly #kids: string[] = [];
+
+  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const misbehave = this.misbehaviours.shift();
+    if (misbehave?.(request, response)) return;
+    const body = await text(request);
+    const [status, document] = this.#route(request.url ?? "", body);
+    response.writeHead(status, { "content-type": "application/json" });
+    response.end(JSON.stringify(document));
+  }
+
+  #route(path: string, body: string): [number, unknown] {
+    switch (path) {
+      case "/v1/reports":
+        return this.#takeReports(JSON.parse(body).reports);
+      case "/v1/attestations":
+        this.attestations.push(Attestation.parse(this.#open(body).payload));
+        return [201, { index: "1", leaf: "" }];
+      case "/v1/enrolments/claim":
+        return this.#once(body, () => this.#claim(JSON.parse(body).claim));
+      case "/v1/keys/rotate":
+        return this.#once(body, () => this.#rotate(JSON.parse(body)));
+      default:
+        return [404, { code: "not-found", title: "There is no such thing" }];
+    }
+  }
+
+  /** The same request again is answered as before. */
+  #once(body: string, act: () => unknown): [number, unknown] {
+    const known = this.#replies.get(body);
+    if (known !== undefined) return [200, JSON.parse(known)];
+    const reply = act();
+    this.#replies.set(body, JSON.stringify(reply));
+    return [201, reply];
+  }
+
+  #claim(jws: string): unknown {
+    const { kid, payload } = this.#open(jws);
+    const { log, public_key } = Claim.parse(payload);
+    this.keys.set(kid, { x: public_key.x, enrolled: jws });
+    const { uniqueId: unique_id } = this;
+    return {
+      log,
+      index: "1",
+      leaf: "",
+      kid,
+      platform: "dotcom",
+      unique_id,
+      runners: this.claimRunners,
+    };
+  }
+
+  #rotate({ rotation, claim }: Record<"rotation" | "claim", string>): unknown {
+    const old = this.#open(rotation);
+    const { final_counter, public_key } = Rotation.parse(old.payload);
+    const used = Math.max(0, ...this.counters(old.kid));
+    if (Number(final_counter) < used) throw new Error("a final counter below one that was used");
+    const { kid, payload } = this.#open(claim);
+    if (Claim.parse(payload).public_key.x !== public_key.x) throw new Error("two successors");
+    this.keys.set(kid, { x: public_key.x, enrolled: claim });
+    return { log: this.log, index: "2", kid };
+  }
+
+  #takeReports(texts: string[]): [number, unknown] {
+    if (texts.length < 1 || texts.length > 500) return [413, { code: "too-many" }];
+    this.batches.push(texts.length);
+    const results = this.distort(texts.map((jws) => this.#judge(jws)));
+    return [200, { log: this.log, results }];
+  }
+
+  #judge(jws: string): Result {
+    const digest = createHash("sha256").update(jws).digest("base64");
+    const known = this.#answers.get(digest);
+    if (known !== undefined) return known;
+    const { kid, payload } = this.#open(jws);
+    const report = Report.parse(payload);
+    this.reports.push(report);
+    this.#kids.push(kid);
+    const factText = Buffer.from(fact(report)).toString("base64");
+    const index = String(this.reports.length);
+    const stands = this.#jobs.get(report.job.id);
+    if (stands === undefined) this.#jobs.set(report.job.id, { fact: factText, index });
+    const code =
+      stands === undefined ? "accepted" : stands.fact === factText ? "duplicate" : "conflict";
+    const result = { code, digest, index: stands?.index ?? index };
+    this.#answers.set(digest, result);
+    return result;
+  }
+
+  /** Throws unless the JWS is strict, and signed by its kid; a claim brings its key along. */
+  #open(jws: string): { kid: string; payload: unknown } {
+    const compact = readCompact(jws);
+    const payload = compact && parseCanonical(compact.payload);
+    if (compact === undefined || payload === undefined) throw new Error("no strict JWS");
+    const own = Claim.safeParse(payload);
+    const x = own.success ? own.data.public_key.x : this.keys.get(compact.kid)?.x;
+    if (x === undefined) throw new Error("no such key");
+    const key = createPublicKey({ key: { kty: "OKP", crv: "Ed25519", x }, format: "jwk" });
+    if (!verify(null, compact.input, key, compact.signature)) throw new Error("bad signature");
+    return { kid: compact.kid, payload };
+  }
+}
