@@ -1,4 +1,5 @@
 /** A client of the service's own HTTP surface: commands go through the one door like everybody else. */
+import { CommandError } from "./failure.ts";
 
 export interface Api {
   readonly server: string;
@@ -18,35 +19,64 @@ export class ApiError extends Error {
   }
 }
 
+type Method = "GET" | "POST" | "PUT";
+
 /**
  * One JSON request with the bearer token.
- * @throws ApiError for any answer outside 2xx
+ * @throws ApiError for any answer outside 2xx, CommandError `unreachable` or `unexpected-answer`
  */
-export async function call<T>(
-  api: Api,
-  method: "GET" | "POST" | "PUT",
+export async function call<T>(api: Api, method: Method, path: string, body?: unknown): Promise<T> {
+  const text = await ask(api, method, path, { accept: "application/json", body });
+  try {
+    return JSON.parse(text) as T;
+  } catch (error) {
+    throw new CommandError("unexpected-answer", `${api.server} did not answer in JSON`, {
+      cause: error,
+    });
+  }
+}
+
+/** The body of the answer as it came; throws as `call` does. */
+export async function ask(
+  { server, token }: Api,
+  method: Method,
   path: string,
-  body?: unknown,
-): Promise<T> {
-  const response = await fetch(new URL(path, api.server), {
-    method,
-    headers: {
-      authorization: `Bearer ${api.token}`,
-      accept: "application/json",
-      ...(body === undefined ? {} : { "content-type": "application/json" }),
-    },
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  { accept, body }: { accept: string; body?: unknown },
+): Promise<string> {
+  const headers = { authorization: `Bearer ${token}`, accept };
+  const request =
+    body === undefined
+      ? { method, headers }
+      : {
+          method,
+          headers: { ...headers, "content-type": "application/json" },
+          body: JSON.stringify(body),
+        };
+  const response = await fetch(new URL(path, server), request).catch((error: unknown) => {
+    throw new CommandError("unreachable", `${server}${reasonOf(error)}`, { cause: error });
   });
   const text = await response.text();
-  if (response.ok) return JSON.parse(text) as T;
+  if (response.ok) return text;
   throw problemOf(response.status, text);
 }
 
+/** fetch says only that it failed; its cause knows why. */
+function reasonOf(error: unknown): string {
+  const cause = error instanceof Error ? error.cause : undefined;
+  return cause instanceof Error && "code" in cause ? ` (${cause.code})` : "";
+}
+
+/** The title, and besides it the members that say what exactly (RFC 9457 §3.2). */
 function problemOf(status: number, text: string): ApiError {
   try {
-    const { code, detail, title } = JSON.parse(text) as Record<string, unknown>;
-    return new ApiError(status, String(code ?? status), String(detail ?? title ?? ""));
+    const { code, title, type: _, status: __, ...members } = JSON.parse(text) as ProblemMembers;
+    const details = Object.entries(members).map(([name, value]) => `${name} ${String(value)}`);
+    const detail = details.length === 0 ? title : `${title} (${details.join("; ")})`;
+    return new ApiError(status, String(code ?? status), String(detail ?? ""));
   } catch {
     return new ApiError(status, String(status), text.slice(0, 200));
   }
 }
+
+type ProblemMembers = Record<"code" | "title" | "type" | "status", unknown> &
+  Record<string, unknown>;

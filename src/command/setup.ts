@@ -2,8 +2,12 @@
  * Sets up instances from one description: logs, rate cards, limits, project classes, enrolments.
  * The demo, the conformance run and the benchmarks all start from it.
  */
+import type { Command } from "commander";
 import { z } from "zod";
 import { type Api, call } from "./api.ts";
+import { apiOf, example, readJsonFile, type ServerOptions, serverCommand } from "./option.ts";
+import { print } from "./print.ts";
+import { showProgress } from "./progress.ts";
 
 const Tracking = z.enum(["hosted", "self_managed"]);
 
@@ -49,6 +53,29 @@ export interface InstanceSetUp {
   vkey: string;
   /** One-time tokens, one for each enrolment that an agent is to claim. */
   tokens: string[];
+}
+
+export function setupCommand(): Command {
+  return serverCommand("setup", "create and fill the logs that one file describes")
+    .argument("<file>", "instances, runners, namespaces, projects and rate cards, in JSON")
+    .addHelpText("after", example("setup setup.json"))
+    .action(async (file: string, options: ServerOptions) => {
+      const setup = readJsonFile(file, Setup);
+      const progress = showProgress("entries");
+      const steps = setupSteps(setup);
+      let done = 0;
+      const onStep = () => {
+        done += 1;
+        progress.update("setup", done, steps);
+      };
+      const instances = await applySetup(apiOf(options), setup, onStep).finally(progress.stop);
+      const lines = instances.flatMap(({ host, log, vkey, tokens }) => [
+        `${host}: log ${log}`,
+        `  vkey ${vkey}`,
+        ...tokens.map((token) => `  token ${token}`),
+      ]);
+      print(options, { instances }, lines);
+    });
 }
 
 const SOURCE = "setup";

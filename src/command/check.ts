@@ -1,0 +1,116 @@
+/** `minutebook check`: the database against the bytes that were hashed. */
+import { existsSync, readFileSync } from "node:fs";
+import type { Command } from "commander";
+import { parseVkey, type Vkey } from "../core/note.ts";
+import type { Finding, Summary } from "../flow/check/event.ts";
+import { type CheckOptions, check } from "../flow/check.ts";
+import { sha256, verifySignature } from "../flow/signature.ts";
+import type { Sql } from "../store/connect.ts";
+import { withDatabase } from "./database.ts";
+import { CommandError } from "./failure.ts";
+import { collect, type DataOptions, dataCommand, example } from "./option.ts";
+import { print } from "./print.ts";
+import { showProgress } from "./progress.ts";
+
+/** What is listed; the count goes on. */
+const LISTED_MAX = 100;
+
+interface CheckCommandOptions extends DataOptions {
+  vkey?: string[];
+}
+
+interface Checked {
+  summary: Summary;
+  listed: Finding[];
+}
+
+export function checkCommand(): Command {
+  return dataCommand(
+    "check",
+    "derive every column anew from the entries' bytes, and compare",
+    "READER_DATABASE_URL",
+  )
+    .option(
+      "--vkey <text or file>",
+      "a log's key: checkpoints must be signed by one that was given; may come again",
+      collect,
+    )
+    .addHelpText(
+      "after",
+      example(
+        "check --data data",
+        "0 all proven, 1 a finding, 2 could not look: also when there was nothing, or an entry " +
+          "of a kind that this version does not know",
+      ),
+    )
+    .action(async (options: CheckCommandOptions) => {
+      const checking = { hash: sha256, ...notaryOf(options.vkey) };
+      const checked = await withDatabase("reader", options, (sql) => runCheck(sql, checking));
+      print(options, documentOf(checked), linesOf(checked, checking.notary !== undefined));
+      process.exitCode = checked.summary.exit;
+    });
+}
+
+async function runCheck(sql: Sql, options: CheckOptions): Promise<Checked> {
+  const listed: Finding[] = [];
+  const progress = showProgress("entries");
+  try {
+    for await (const event of check({ sql }, options)) {
+      if (event.kind === "summary") return { summary: event, listed };
+      if (event.kind === "progress") {
+        progress.update(event.log, Number(event.index), Number(event.size));
+      } else if (event.kind === "finding" && listed.length < LISTED_MAX) {
+        listed.push(event);
+      }
+    }
+  } finally {
+    progress.stop();
+  }
+  throw new Error("check: it ended without a summary");
+}
+
+function notaryOf(texts: readonly string[] | undefined): Pick<CheckOptions, "notary"> {
+  if (texts === undefined) return {};
+  const vkeys = texts.flatMap(readVkeys);
+  const notary = {
+    verify: verifySignature,
+    // A key's name is the log's origin, and one log's key says nothing about another's notes.
+    vkeys: (log: string) => vkeys.filter(({ name }) => name.endsWith(`/${log}`)),
+  };
+  return { notary };
+}
+
+/** A key's text, or a file with one on each line. */
+function readVkeys(textOrFile: string): Vkey[] {
+  const given = existsSync(textOrFile) ? readFileSync(textOrFile, "utf8") : textOrFile;
+  return given
+    .trim()
+    .split(/\r?\n/)
+    .map((line) => {
+      const vkey = parseVkey(line);
+      if (vkey !== undefined) return vkey;
+      throw new CommandError("unreadable-file", `--vkey ${textOrFile}: no key and no file of keys`);
+    });
+}
+
+function documentOf({ summary, listed }: Checked): object {
+  const { exit, logs, entries, findings, unread } = summary;
+  return { exit, logs, entries, unread, findings: { count: findings, listed } };
+}
+
+function linesOf({ summary, listed }: Checked, signed: boolean): string[] {
+  const { exit, logs, entries, findings, unread } = summary;
+  const more = findings - listed.length;
+  const notes = `signatures of checkpoints ${signed ? "verified" : "not looked at (--vkey)"}`;
+  return [
+    ...listed.map(
+      ({ log, index, table, column, expected, found }) =>
+        `log ${log}, entry ${index}: ${table}.${column} is ${found}; the bytes give ${expected}`,
+    ),
+    ...(more > 0 ? [`and ${more} more`] : []),
+    ...(unread > 0 ? [`${unread} entries are of a kind that this version does not know`] : []),
+    `${VERDICT[exit]}: logs ${logs}, entries ${entries}, findings ${findings}; ${notes}.`,
+  ];
+}
+
+const VERDICT = { 0: "PROVEN", 1: "FOUND", 2: "OPEN" } as const;

@@ -1,0 +1,25 @@
+/** Why a command could not do what it was asked, as far as a person at the terminal can mend it. */
+export type CommandCode =
+  /** Arguments that no command takes, or that do not go together. */
+  | "invalid-usage"
+  /** No address of a service, no token, or no database was named. */
+  | "no-server"
+  | "no-token"
+  | "no-database"
+  /** Nobody answers at the address. */
+  | "unreachable"
+  /** Somebody answers there who is not Minutebook. */
+  | "unexpected-answer"
+  /** A file that cannot be read, or does not have the shape. */
+  | "unreadable-file";
+
+/** `message` goes to the terminal after the code, and names no secret. */
+export class CommandError extends Error {
+  override readonly name = "CommandError";
+  readonly code: CommandCode;
+
+  constructor(code: CommandCode, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.code = code;
+  }
+}

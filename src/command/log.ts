@@ -1,0 +1,81 @@
+/** `minutebook log`: a log for an instance, and what logs there are. */
+import { type Command, Option } from "commander";
+import { Platform } from "../core/unit.ts";
+import { call } from "./api.ts";
+import { apiOf, example, group, instant, type ServerOptions, serverCommand } from "./option.ts";
+import { print, table } from "./print.ts";
+
+export function logCommand(): Command {
+  return group("log", "create and list logs", [createCommand(), listCommand()]).addHelpText(
+    "after",
+    example("log list"),
+  );
+}
+
+interface CreateOptions extends ServerOptions {
+  uniqueId: string;
+  platform: string;
+  billingFrom: string;
+  control?: string;
+  skewMs?: string;
+  durationCapMs?: string;
+}
+
+function createCommand(): Command {
+  return serverCommand("create", "open the log of an instance that has none")
+    .requiredOption("--unique-id <id>", "the instance's unique_id, as its runners report it")
+    .addOption(
+      new Option("--platform <platform>", "what kind of instance")
+        .choices(Platform.options)
+        .makeOptionMandatory(),
+    )
+    .requiredOption("--billing-from <instant>", "hosted usage before it is not billed", instant)
+    .addOption(
+      new Option("--control <control>", "dual: changes of rates need a second person").choices([
+        "single",
+        "dual",
+      ]),
+    )
+    .option("--skew-ms <ms>", "how far a runner's clock may be ahead (default: 300000)")
+    .option("--duration-cap-ms <ms>", "longer builds are held (default: 31 days)")
+    .addHelpText(
+      "after",
+      example("log create --unique-id 0c9f… --platform dotcom --billing-from 2026-11-01"),
+    )
+    .action(async (options: CreateOptions) => {
+      const created = await call<{ log: string; vkey: string }>(
+        apiOf(options),
+        "POST",
+        "/v1/logs",
+        {
+          unique_id: options.uniqueId,
+          platform: options.platform,
+          billing_from: options.billingFrom,
+          control: options.control,
+          skew_ms: options.skewMs,
+          duration_cap_ms: options.durationCapMs,
+        },
+      );
+      print(options, created, [`log   ${created.log}`, `vkey  ${created.vkey}`]);
+    });
+}
+
+interface ListedLog {
+  log: string;
+  unique_id: string;
+  platform: string;
+  size: string;
+  sealed: string;
+}
+
+function listCommand(): Command {
+  return serverCommand("list", "the logs that the token's bearer may see")
+    .addHelpText("after", example("log list --json"))
+    .action(async (options: ServerOptions) => {
+      const answer = await call<{ logs: ListedLog[] }>(apiOf(options), "GET", "/v1/logs");
+      const rows = answer.logs.map(({ log, unique_id, platform, size, sealed }) => {
+        return [log, unique_id, platform, size, sealed];
+      });
+      print(options, answer, table(["log", "unique_id", "platform", "size", "sealed"], rows));
+    });
+}

@@ -1,0 +1,54 @@
+/** `minutebook rebuild`: every derived table from the bytes. */
+import type { Command } from "commander";
+import { systemClock } from "../flow/clock.ts";
+import { type Rebuilt, rebuild } from "../flow/rebuild.ts";
+import { sha256 } from "../flow/signature.ts";
+import { withDatabase } from "./database.ts";
+import { type DataOptions, dataCommand, example } from "./option.ts";
+import { print, table } from "./print.ts";
+import { showProgress } from "./progress.ts";
+
+interface RebuildOptions extends DataOptions {
+  write?: true;
+}
+
+export function rebuildCommand(): Command {
+  return dataCommand(
+    "rebuild",
+    "derive every table beside the log anew; compare, or replace what differs",
+    "OWNER_DATABASE_URL",
+  )
+    .option("--write", "put what was derived in the place of what differs")
+    .addHelpText(
+      "after",
+      example(
+        "rebuild --data data --write",
+        "0 equal, or made so; 1 something differs; 2 could not look, or nothing was there",
+      ),
+    )
+    .action(async (options: RebuildOptions) => {
+      const progress = showProgress("entries");
+      const rebuilt = await withDatabase("owner", options, async (sql) =>
+        rebuild(
+          { sql, clock: systemClock, hash: sha256 },
+          {
+            write: options.write === true,
+            onProgress: (log, entries) => progress.update(log, Number(entries)),
+          },
+        ),
+      ).finally(progress.stop);
+      print(options, rebuilt, linesOf(rebuilt));
+      process.exitCode = rebuilt.exit;
+    });
+}
+
+function linesOf({ logs, entries, tables, typed }: Rebuilt): string[] {
+  const rows = tables.map((row) => [row.table, row.state, row.missing, row.surplus]);
+  const { count, first } = typed;
+  const told = first && ` (the first: entry ${first.index} of log ${first.log}, ${first.column})`;
+  return [
+    ...table(["table", "state", "missing", "surplus"], rows),
+    ...(count > 0 ? [`${count} columns of entries are not what their bytes give${told}.`] : []),
+    `Derived from: logs ${logs}, entries ${entries}.`,
+  ];
+}
