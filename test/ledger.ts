@@ -26,38 +26,13 @@ import { usageColumns } from "../src/core/typed.ts";
 import { instantText } from "../src/core/unit.ts";
 import { sha256 } from "../src/flow/signature.ts";
 import type { Sql, Transaction } from "../src/store/connect.ts";
-import { type TestKey, testKey } from "./signing.ts";
+import { type Agent, type Build, reportOf, type TestRunner } from "./builds.ts";
+import { testKey } from "./signing.ts";
 
 export const LEDGER_START = Date.UTC(2026, 10, 1);
 const SERVICE = "ledger.test";
 const SALT = encodeBase64(new Uint8Array(16));
 const SEALER = testKey(201);
-
-export interface TestRunner {
-  uuid: string;
-  runner_id: string;
-  machine_type: string;
-  tracking: "hosted" | "self_managed";
-}
-
-/** An enrolled key; `counter` is the last one it used. */
-export interface Agent {
-  kid: string;
-  key: TestKey;
-  counter: number;
-}
-
-/** What a test says of a build; the rest is filled in. */
-export interface Build {
-  job: number;
-  runner: TestRunner;
-  namespace?: number;
-  project?: number;
-  duration?: bigint;
-  finished?: string;
-  started?: string;
-  reason?: string;
-}
 
 interface Written {
   entry: Entry;
@@ -115,6 +90,15 @@ export class TestLedger {
     return entry;
   }
 
+  /** An entry of a later version. */
+  appendUnknown(kind: string): void {
+    const { log } = this;
+    const prev = this.written.at(-1)?.leaf ?? GENESIS_PREV;
+    const entry = { at: instantText(this.now), body: {}, index: this.size, kind, log, prev };
+    const bytes = encodeEntry(entry as unknown as Entry);
+    this.written.push({ entry: entry as unknown as Entry, bytes, leaf: leafHash(bytes, sha256) });
+  }
+
   /** An enrolment of these runners, and its claim by a key made from the seed. */
   enrol(seed: number, runners: readonly TestRunner[]): Agent {
     const token = encodeBase64(sha256(Uint8Array.of(seed)));
@@ -167,7 +151,7 @@ export class TestLedger {
 
   sign(agent: Agent, build: Build): { report: Report; jws: string } {
     agent.counter += 1;
-    const report = reportOf(this, agent, build);
+    const report = reportOf(this.log, this.now, agent, build);
     const header = headerSegment(agent.kid, TYP.report);
     return { report, jws: compact(header, canonical(report), (m) => agent.key.sign(m)) };
   }
@@ -285,29 +269,4 @@ export class TestLedger {
     this.#reports.push({ log: this.log, ...row, recorded: entry.index });
     return entry;
   }
-}
-
-function reportOf(ledger: TestLedger, agent: Agent, build: Build): Report {
-  const finished = build.finished ?? instantText(ledger.now);
-  const duration = build.duration ?? 60_000n;
-  return {
-    counter: String(agent.counter),
-    id: `build ${build.job}`,
-    issued_at: instantText(ledger.now),
-    job: {
-      id: String(build.job),
-      pipeline_id: "1",
-      project_id: String(build.project ?? 10),
-      root_namespace_id: String(build.namespace ?? 1),
-    },
-    log: ledger.log,
-    runner: { executor: "docker", system_id: "s_1", uuid: build.runner.uuid },
-    usage: {
-      duration_ms: String(duration),
-      failure_reason: build.reason ?? "",
-      finished_at: finished,
-      started_at: build.started ?? instantText(Date.parse(finished) - Number(duration)),
-      status: "success",
-    },
-  };
 }

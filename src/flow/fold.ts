@@ -6,6 +6,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { fold } from "../store/buckets.ts";
 import type { Sql } from "../store/connect.ts";
 import { lockRefresh, refreshViews } from "../store/rollups.ts";
+import { transact } from "../store/transact.ts";
 import { moveWatermark, readLags } from "../store/watermarks.ts";
 import type { Clock } from "./clock.ts";
 
@@ -16,7 +17,7 @@ const FOLD_ENTRIES_MAX = 250_000n;
 export type Refresh = "skipped" | { logs: number; entries: bigint; buckets: number };
 
 export async function refresh({ sql, clock }: { sql: Sql; clock: Clock }): Promise<Refresh> {
-  return await sql.begin(async (tx) => {
+  return await transact(sql, async (tx): Promise<Refresh> => {
     // Whoever waits here for an operator's lock on a view holds the refresh up for everybody.
     await tx`set local lock_timeout = '5s'`;
     if (!(await lockRefresh(tx))) return "skipped";

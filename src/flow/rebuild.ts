@@ -22,6 +22,7 @@ import {
 } from "../store/rebuilds.ts";
 import { refreshViews } from "../store/rollups.ts";
 import { type EntryRow, entryRows, type HeadRow, logsWritten } from "../store/snapshots.ts";
+import { transact } from "../store/transact.ts";
 import { differences } from "./check/compare.ts";
 import { citedBy, type Derived, derive } from "./check/derive.ts";
 import type { Finding } from "./check/event.ts";
@@ -54,39 +55,53 @@ interface Rebuild {
   hash: Sha256;
 }
 
+export interface RebuildOptions {
+  /** False: compare only, and change nothing. */
+  write: boolean;
+  /** `entries` of the log are read. */
+  onProgress?: (log: string, entries: bigint) => void;
+}
+
 /**
- * Appends and refreshes wait meanwhile; readers do not.
+ * Appends and refreshes wait meanwhile; readers do not, but for the moment when views are filled that
+ * held nothing.
  *
- * @param options.write false: compare only, and change nothing
  * @throws Error when an entry cannot be read: `check` says more about such a log
  */
 export async function rebuild(
   { sql, clock, hash }: Rebuild,
-  options: { write: boolean; onProgress?: (log: string, entries: bigint) => void },
+  options: RebuildOptions,
 ): Promise<Rebuilt> {
-  return await sql.begin("isolation level repeatable read", async (tx) => {
-    await lockDerived(tx);
-    await createScratch(tx);
-    const logs = await logsWritten(tx);
-    const typed: Rebuilt["typed"] = { count: 0 };
-    let entries = 0n;
-    for (const log of logs) {
-      const scan = new Scan(tx, log, hash, await readAsOf(tx, log));
-      for await (const finding of scan.run((size) => options.onProgress?.(log, size))) {
-        typed.first ??= finding;
-        typed.count += 1;
-      }
-      entries += await scan.finish(new Date(clock.now()));
+  const mode = "isolation level repeatable read";
+  return await transact(sql, (tx) => rebuildIn(tx, { clock, hash }, options), mode);
+}
+
+async function rebuildIn(
+  tx: Transaction,
+  { clock, hash }: Omit<Rebuild, "sql">,
+  options: RebuildOptions,
+): Promise<Rebuilt> {
+  await lockDerived(tx);
+  await createScratch(tx);
+  const logs = await logsWritten(tx);
+  const typed: Rebuilt["typed"] = { count: 0 };
+  let entries = 0n;
+  for (const log of logs) {
+    const scan = new Scan(tx, log, hash, await readAsOf(tx, log));
+    for await (const finding of scan.run((size) => options.onProgress?.(log, size))) {
+      typed.first ??= finding;
+      typed.count += 1;
     }
-    await sumScratch(tx);
-    const tables: RebuiltTable[] = [];
-    for (const table of DERIVED_TABLES) tables.push(await settle(tx, table, options.write));
-    if (options.write) await refreshViews(tx);
-    const open = typed.count > 0 || tables.some(({ state }) => OPEN.includes(state));
-    const exit = open ? 1 : 0;
-    const counted = { logs: logs.length, entries: String(entries), tables, typed };
-    return { ...counted, exit: entries === 0n ? 2 : exit };
-  });
+    entries += await scan.finish(new Date(clock.now()));
+  }
+  await sumScratch(tx);
+  const tables: RebuiltTable[] = [];
+  for (const table of DERIVED_TABLES) tables.push(await settle(tx, table, options.write));
+  if (options.write) await refreshViews(tx);
+  const open = typed.count > 0 || tables.some(({ state }) => OPEN.includes(state));
+  const exit = open ? 1 : 0;
+  const counted = { logs: logs.length, entries: String(entries), tables, typed };
+  return { ...counted, exit: entries === 0n ? 2 : exit };
 }
 
 const OPEN: readonly RebuiltTable["state"][] = ["differs", "refused"];

@@ -3,9 +3,10 @@ import { computeMinutes, formatComputeMs, parseComputeMs } from "../core/charge.
 import { Problem } from "../core/problem.ts";
 import { type ComputeMs, computeMs, type Tracking } from "../core/unit.ts";
 import { csv } from "../format/csv.ts";
-import type { Sql } from "../store/connect.ts";
+import type { Sql, Transaction } from "../store/connect.ts";
 import { readHead } from "../store/heads.ts";
 import { type Dimension, type Slice, type Sums, sumUsage } from "../store/rollups.ts";
+import { transact } from "../store/transact.ts";
 import { readWatermark } from "../store/watermarks.ts";
 import type { Clock } from "./clock.ts";
 
@@ -76,26 +77,29 @@ export async function usage(
   query: UsageQuery,
 ): Promise<UsageAnswer> {
   // One snapshot: rows of one refresh under the watermark of another would be as of nothing.
-  return await sql.begin("isolation level repeatable read read only", async (tx) => {
-    const head = await readHead(tx, query.log);
-    if (head === undefined) throw new Problem("not-found");
-    const watermark = await readWatermark(tx, query.log);
-    const folded = watermark?.size ?? 0n;
-    const fresh = query.fresh === true;
-    const slice = sliceOf(query);
-    const tail = fresh ? { from: folded, to: head.size } : undefined;
-    const sums = await sumUsage(tx, slice, tail, USAGE_ROWS_MAX + 1);
-    if (sums.length > USAGE_ROWS_MAX) throw new Problem("too-many");
-    return {
-      log: query.log,
-      as_of: String(fresh ? head.size : folded),
-      sealed: !fresh,
-      ...(fresh ? { age_ms: "0" } : watermark && age(watermark.refreshedAt, clock.now())),
-      group: slice.group,
-      rows: sums.map((sum) => rowOf(sum, slice.group)),
-      totals: figures(total(sums)),
-    };
-  });
+  const mode = "isolation level repeatable read read only";
+  return await transact(sql, (tx) => answer(tx, clock, query), mode);
+}
+
+async function answer(tx: Transaction, clock: Clock, query: UsageQuery): Promise<UsageAnswer> {
+  const head = await readHead(tx, query.log);
+  if (head === undefined) throw new Problem("not-found");
+  const watermark = await readWatermark(tx, query.log);
+  const folded = watermark?.size ?? 0n;
+  const fresh = query.fresh === true;
+  const slice = sliceOf(query);
+  const tail = fresh ? { from: folded, to: head.size } : undefined;
+  const sums = await sumUsage(tx, slice, tail, USAGE_ROWS_MAX + 1);
+  if (sums.length > USAGE_ROWS_MAX) throw new Problem("too-many");
+  return {
+    log: query.log,
+    as_of: String(fresh ? head.size : folded),
+    sealed: !fresh,
+    ...(fresh ? { age_ms: "0" } : watermark && age(watermark.refreshedAt, clock.now())),
+    group: slice.group,
+    rows: sums.map((sum) => rowOf(sum, slice.group)),
+    totals: figures(total(sums)),
+  };
 }
 
 /** A header and a line for each row; every line says as of which entry it is. */

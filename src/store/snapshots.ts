@@ -39,8 +39,11 @@ export async function openSnapshot(pool: Sql): Promise<Snapshot> {
     sql,
     stream: (name, query) => openStream(sql, name, query),
     end: async () => {
-      await sql`rollback`;
-      sql.release();
+      try {
+        await sql`rollback`;
+      } finally {
+        sql.release();
+      }
     },
   };
 }

@@ -156,4 +156,91 @@ test("a superuser's change of any single column is named by its table and column
   }
   expect(unnamed).toEqual(UNPROVABLE);
   expect((await run()).summary.exit).toBe(0);
-}, 60_000);
+}, 180_000);
+
+async function findingsOf(change: () => Promise<unknown>, undo: () => Promise<unknown>) {
+  await change();
+  const { findings, summary } = await run();
+  await undo();
+  return { findings, summary };
+}
+
+test("after the first finding the count goes on, and the first is the first of the log", async () => {
+  const sql = db.superuser;
+  const flip = () =>
+    sql`update entries set leaf = set_byte(leaf, 0, 255 - get_byte(leaf, 0)) where index in (7, 12, 20)`;
+  const { findings, summary } = await findingsOf(flip, flip);
+  const places = findings.map(({ table, index, column }) => `${table} ${index} ${column}`);
+  expect(places).toEqual(["entries 7 leaf", "entries 12 leaf", "entries 20 leaf"]);
+  expect(summary.findings).toBe(findings.length);
+  expect(summary.exit).toBe(1);
+});
+
+test("bytes that were changed are told from a leaf that was, by the entry that came after", async () => {
+  const sql = db.superuser;
+  const swap = (from: string, to: string) =>
+    sql`update entries set bytes = convert_to(replace(convert_from(bytes, 'UTF8'), ${from}, ${to}), 'UTF8')
+        where index = 8`;
+  const { findings } = await findingsOf(
+    () => swap('"card":"2"', '"card":"1"'),
+    () => swap('"card":"1"', '"card":"2"'),
+  );
+  const entry = findings.filter(({ table, index }) => table === "entries" && index === "8");
+  expect(new Set(entry.map(({ column }) => column))).toEqual(new Set(["bytes"]));
+  expect(entry.some(({ expected, found }) => expected === "card 2" && found === "card 1")).toBe(
+    true,
+  );
+});
+
+test.each(["jobs", "reports", "keys"])(
+  "a row too few and a row too many in %s are named",
+  async (table) => {
+    const sql = db.superuser;
+    await sql`create table kept as select * from ${sql(table)}`;
+    await sql`delete from ${sql(table)} where ctid = (select min(ctid) from ${sql(table)})`;
+    const few = await run();
+    await sql`insert into ${sql(table)} select * from kept on conflict do nothing`;
+    await sql`insert into ${sql(table)} select (jsonb_populate_record(t, '{"kid":"x","tracking":"x"}')).*
+    from kept as t limit 1`;
+    const many = await run();
+    await sql`delete from ${sql(table)}`;
+    await sql`insert into ${sql(table)} select * from kept`;
+    await sql`drop table kept`;
+    expect(few.findings).toMatchObject([{ table, found: "none" }]);
+    expect(many.findings).toMatchObject([{ table, expected: "none" }]);
+  },
+);
+
+test("an entry that was cut out, and a tail that was cut off, are named at their place", async () => {
+  const sql = db.superuser;
+  await sql`create table kept as select * from entries`;
+  const restore = () => sql`insert into entries select * from kept on conflict do nothing`;
+  const inside = await findingsOf(() => sql`delete from entries where index = 10`, restore);
+  const tail = await findingsOf(() => sql`delete from entries where index > 20`, restore);
+  await sql`drop table kept`;
+  expect(inside.findings[0]).toMatchObject({
+    table: "entries",
+    column: "index",
+    index: "10",
+    found: "11",
+  });
+  const heads = tail.findings.filter(({ table }) => table === "heads");
+  expect(heads[0]).toMatchObject({ column: "size", expected: "21", found: "22" });
+  expect(tail.findings.some(({ table }) => table === "jobs")).toBe(true);
+});
+
+test("a bucket or a row of a view that nothing gives, or that is gone, is named", async () => {
+  const sql = db.superuser;
+  await sql`create table kept as select * from usage_buckets`;
+  await sql`delete from usage_buckets where last_index = 20`;
+  await sql`insert into usage_buckets
+    select (jsonb_populate_record(t, '{"last_index":99,"namespace_id":99}')).* from kept as t limit 1`;
+  const { findings } = await run();
+  await sql`delete from usage_buckets`;
+  await sql`insert into usage_buckets select * from kept`;
+  await sql`drop table kept`;
+  expect(findings).toMatchObject([
+    { table: "usage_buckets", column: "last_index", expected: "20", found: "none" },
+    { table: "usage_buckets", column: "last_index", expected: "none", found: "99" },
+  ]);
+});

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { refresh } from "../../src/flow/fold.ts";
 import { type UsageQuery, usage, usageCsv } from "../../src/flow/usage.ts";
-import { type Agent, type Build, TestLedger } from "../ledger.ts";
+import type { Agent, Build } from "../builds.ts";
+import { TestLedger } from "../ledger.ts";
 import { type FreshDatabase, freshDatabase } from "../postgres.ts";
 import { HOSTED, OWN } from "./history.ts";
 

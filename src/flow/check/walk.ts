@@ -91,8 +91,10 @@ export class Walk {
   /** Every column of the entry's row, and every row beside it. */
   async *entry(row: EntryRow): AsyncGenerator<Finding | Unread> {
     const place = { log: this.#log, table: "entries", index: row.index };
-    const gap = row.index !== this.#head.size;
-    if (gap) yield finding(place, "index", this.#head.size, row.index);
+    // Named where the first of the missing ones should be.
+    const next = this.#head.size;
+    const gap = row.index !== next;
+    if (gap) yield finding({ ...place, index: next }, "index", next, row.index);
     const entry = decodeEntry(row.bytes);
     if (typeof entry === "string") {
       if (entry === "unknown-kind")

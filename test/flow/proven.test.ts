@@ -1,0 +1,153 @@
+/** What the one door writes and the sealer signs is what check and rebuild expect, to the last row. */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { formatVkey, parseVkey } from "../../src/core/note.ts";
+import { TYP } from "../../src/core/report.ts";
+import { attest } from "../../src/flow/attest.ts";
+import type { CheckEvent } from "../../src/flow/check/event.ts";
+import { check } from "../../src/flow/check.ts";
+import { refresh } from "../../src/flow/fold.ts";
+import { openGuard } from "../../src/flow/guard.ts";
+import { rebuild } from "../../src/flow/rebuild.ts";
+import { revoke } from "../../src/flow/revoke.ts";
+import { rotate } from "../../src/flow/rotate.ts";
+import { seal } from "../../src/flow/seal.ts";
+import { verifySignature } from "../../src/flow/signature.ts";
+import { folderArchive } from "../../src/store/archive.ts";
+import { CARD, jwk, kidOf, NOW, PROJECT_CLASS, QUOTA } from "../core/history.ts";
+import { testKey } from "../signing.ts";
+import {
+  closeHouse,
+  codes,
+  type Door,
+  type House,
+  newAgent,
+  newLog,
+  openHouse,
+  reported,
+  sha256,
+  sign,
+} from "./door.ts";
+
+let house: House;
+let door: Door;
+
+beforeAll(async () => {
+  house = await openHouse();
+  door = house.open();
+});
+afterAll(() => closeHouse(house));
+
+/** The same as the door's own guard trusts. */
+const signer = (log: string) => ({ name: `door.test/${log}`, ...testKey(9) });
+const UNKNOWN = "0d4c5f57-6d2b-4c7c-a5ad-7f3a0f1d2c3b";
+
+async function publish(log: string): Promise<void> {
+  const archive = folderArchive(house.archive);
+  const clock = { now: () => door.now };
+  const guard = openGuard({ archive, signerFor: signer, clock });
+  await seal({ sql: house.database.writer, archive, guard, signerFor: signer, clock, log });
+  await refresh({ sql: house.database.writer, clock });
+}
+
+test("every outcome that the door knows, twice and in every order of counters, is proven", async () => {
+  const log = await newLog(door, "all outcomes");
+  const other = await newLog(door, "another log");
+  await newAgent(door, log, 1);
+  await newAgent(door, log, 2, [{ effective_from: "2026-12-01T00:00:00.000Z" }]);
+  await newAgent(door, other, 3);
+  const usage = { duration_ms: "61000" };
+  const batch = [
+    reported(1, log, { counter: "1" }),
+    reported(1, log, { counter: "2" }), // duplicate
+    reported(1, log, { counter: "3", usage }), // conflict
+    reported(1, log, { counter: "4", uuid: UNKNOWN }), // hold
+    sign(1, TYP.report, { counter: "5", log }), // schema
+    sign(1, TYP.report, { counter: "5", id: "x", log }), // schema, and the counter again
+    reported(1, log, { counter: "1", usage }), // conflict, and the counter again
+    reported(2, log, { counter: "1" }), // duplicate of another key's
+    reported(1, log, { counter: "3" }), // duplicate, and the counter again
+  ];
+  const first = await door.submit(...batch);
+  expect(new Set(codes(first))).toEqual(
+    new Set(["accepted", "duplicate", "conflict", "outside-enrolment", "schema"]),
+  );
+  expect(await door.submit(...batch)).toEqual(first);
+  expect(codes(await door.submit(reported(1, other, { counter: "9" })))).toEqual(["wrong-log"]);
+
+  await door.appender.control(log, "project_class", () => PROJECT_CLASS);
+  await door.appender.control(log, "quota", () => QUOTA);
+  await publish(log);
+  await revoke(
+    door,
+    { log, kid: kidOf(2), by: "ops" },
+    { last_trusted_counter: "1", reason: "test" },
+  );
+  expect(codes(await door.submit(reported(2, log, { counter: "2", job: { id: "88" } })))).toEqual([
+    "key-ended",
+  ]);
+  await publish(log);
+  await publish(other);
+  await door.submit(reported(3, other));
+  await expectProven();
+});
+
+test("a rotated key, its attestations and its successor are proven", async () => {
+  const log = await newLog(door, "rotation", { card: CARD });
+  await newAgent(door, log, 4);
+  await door.submit(reported(4, log));
+  await attest(
+    door,
+    sign(4, TYP.attestation, {
+      clock_offset_ms: "-3",
+      counter: "1",
+      files: [],
+      issued_at: NOW,
+      log,
+      malformed: "0",
+      rejected: "0",
+      spool: "0",
+    }),
+  );
+  const rotation = sign(4, TYP.rotation, {
+    final_counter: "1",
+    issued_at: NOW,
+    log,
+    public_key: jwk(5),
+  });
+  await rotate(door, { rotation, claim: await successor(log, 4, 5) });
+  expect(codes(await door.submit(reported(5, log, { job: { id: "77" } })))).toEqual(["accepted"]);
+  expect(codes(await door.submit(reported(4, log, { counter: "2" })))).toEqual(["duplicate"]);
+  await publish(log);
+  await expectProven();
+});
+
+/** The claim of a successor names the token of the enrolment that its predecessor claimed. */
+async function successor(log: string, seed: number, heir: number): Promise<string> {
+  const [row] = await house.database.reader<{ bytes: Uint8Array }[]>`
+    select bytes from entries where log = ${log} and kind = 'enrolment' order by index desc limit 1`;
+  const { body } = JSON.parse(Buffer.from(row?.bytes ?? []).toString());
+  expect(kidOf(seed)).not.toBe(kidOf(heir));
+  return sign(heir, TYP.claim, {
+    issued_at: NOW,
+    log,
+    public_key: jwk(heir),
+    token_sha256: body.token_sha256,
+  });
+}
+
+async function expectProven(): Promise<void> {
+  const { owner, reader } = house.database;
+  const vkeys = (log: string) => {
+    const { name, publicKey } = signer(log);
+    return [parseVkey(formatVkey(name, publicKey))].filter((vkey) => vkey !== undefined);
+  };
+  const events: CheckEvent[] = [];
+  const notary = { vkeys, verify: verifySignature };
+  for await (const event of check({ sql: reader }, { hash: sha256, notary })) events.push(event);
+  expect(events.filter(({ kind }) => kind === "finding")).toEqual([]);
+  expect(events.at(-1)).toMatchObject({ kind: "summary", exit: 0 });
+  const clock = { now: () => door.now };
+  const rebuilt = await rebuild({ sql: owner, clock, hash: sha256 }, { write: false });
+  expect(rebuilt.tables.filter(({ state }) => state !== "equal")).toEqual([]);
+  expect(rebuilt.exit).toBe(0);
+}
