@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { localIssuer, localToken } from "../../src/command/issuer.ts";
 import { type Service, startOn } from "../../src/command/service.ts";
 import { readConfig } from "../../src/config.ts";
+import type { EnrolledRunner } from "../../src/core/entry.ts";
 import { type Principal, ROLES, type Role } from "../../src/flow/authenticate.ts";
 import { folderArchive } from "../../src/store/archive.ts";
 import { openLog } from "../../src/telemetry.ts";
@@ -123,9 +124,14 @@ export function cardBody(): object {
   return card;
 }
 
-export async function newAgent(house: House, log: string, seed: number): Promise<void> {
+export async function newAgent(
+  house: House,
+  log: string,
+  seed: number,
+  line: Partial<EnrolledRunner> = {},
+): Promise<void> {
   const token = await everybody();
-  const json = { log, namespaces: [], runners: [RUNNER] };
+  const json = { log, namespaces: [], runners: [{ ...RUNNER, ...line }] };
   const enrolled = await ask(house, "POST /v1/enrolments", { token, json });
   const secret = String(enrolled.json["token"]);
   const claim = { token: secret, claim: claimOf(seed, log, secret) };
