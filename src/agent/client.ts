@@ -147,11 +147,6 @@ export function refusal(client: Client, what: string, { status, body }: Answer):
   return new AgentError("refused", `${client.server} refused ${what}: ${status}, ${said}.`);
 }
 
-/** The code of a problem document (RFC 9457), where the answer is one. */
-export function problemCode({ body }: Answer): string | undefined {
-  return ProblemBody.safeParse(body).data?.code;
-}
-
 /** @throws AgentError `protocol`, for an answer that only another program gives */
 export function parseAnswer<T>(schema: z.ZodType<T>, client: Client, { body }: Answer): T {
   const parsed = schema.safeParse(body);

@@ -6,11 +6,11 @@ import { Client, SURROUNDINGS } from "./client.ts";
 import { BATCH_DEFAULT, BATCH_MAX } from "./deliver.ts";
 import { AgentError } from "./failure.ts";
 import { importFolder } from "./import.ts";
-import { showProgress } from "./progress.ts";
 import { beginRotation, finishRotation } from "./rotate.ts";
 import { malformedIn } from "./sources.ts";
 import { AgentState } from "./state.ts";
 import { summaryText } from "./summary.ts";
+import { printable, showProgress } from "./terminal.ts";
 
 interface Common {
   state: string;
@@ -146,7 +146,7 @@ async function withState(
     const stopped = error instanceof Error && error.name === "AbortError";
     if (!stopped && !(error instanceof AgentError)) throw error;
     const said = stopped ? "Stopped. Nothing is lost: run again to go on." : error.message;
-    process.stderr.write(`${said}\n`);
+    process.stderr.write(`${printable(said)}\n`);
     process.exitCode = 1;
   }
 }
@@ -172,7 +172,8 @@ function stopSignal(): AbortSignal {
 }
 
 function print({ json }: Common, document: unknown, text: string): void {
-  process.stdout.write(`${json ? JSON.stringify(document) : text}\n`);
+  const lines = text.split("\n").map(printable);
+  process.stdout.write(`${json ? JSON.stringify(document) : lines.join("\n")}\n`);
 }
 
 function batchSize(text: string): number {

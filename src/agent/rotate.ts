@@ -1,7 +1,7 @@
 /** Replaces a key: the old one names its successor and its own last counter, then is silent. */
 import { type Claim, type Rotation, TYP } from "../core/report.ts";
 import { instantText } from "../core/unit.ts";
-import { type Client, problemCode, refusal } from "./client.ts";
+import { type Client, refusal } from "./client.ts";
 import { signer } from "./key.ts";
 import type { AgentState, Enrolment, PendingRotation } from "./state.ts";
 
@@ -50,9 +50,7 @@ export async function finishRotation(
   const { rotation, claim } = pending;
   const body = JSON.stringify({ rotation, claim });
   const answer = await client.request("v1/keys/rotate", { type: "application/json", body });
-  // Nobody else has the successor: where it is enrolled, an answer to this rotation was lost.
-  const done = [200, 201].includes(answer.status) || problemCode(answer) === "key-in-use";
-  if (!done) throw refusal(client, "the rotation", answer);
+  if (![200, 201].includes(answer.status)) throw refusal(client, "the rotation", answer);
   const { enrolments, rotations } = state.settings;
   state.save({
     enrolments: enrolments.map((enrolment) =>

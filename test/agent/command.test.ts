@@ -69,15 +69,17 @@ test.each(["claim", "import", "rotate", "status"])("%s --help shows an example",
   expect(help).toContain(`$ minutebook agent ${name} `);
 });
 
-test("what a person can mend is one line and exit status 1", async () => {
+test("what a person can mend is one line and exit status 1, whatever the server says", async () => {
   service.misbehaviours.push((_, response) => {
     response.writeHead(410);
-    response.end('{"code":"token-expired"}');
+    response.end('{"code":"token-expired","title":"\\u001b[2J\\u009bToo late"}');
     return true;
   });
   const refused = await claim();
   expect(refused).toMatchObject({ status: 1, stdout: "" });
-  expect(refused.stderr).toMatch(/^http:\S+ refused the claim: 410, token-expired\.\n$/);
+  expect(refused.stderr).toMatch(
+    /^http:\S+ refused the claim: 410, token-expired \( \[2J Too late\)\.\n$/,
+  );
   expect(refused.stderr).not.toContain("a-token");
   const unclaimed = await runAgent(["rotate", ...state()]);
   expect(unclaimed).toMatchObject({

@@ -1,4 +1,12 @@
-import { copyFileSync, mkdirSync, renameSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import {
+  copyFileSync,
+  cpSync,
+  mkdirSync,
+  renameSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { FILE, Host } from "./host.ts";
@@ -24,7 +32,7 @@ afterEach(async () => {
 
 const lines = (count: number) => Array.from({ length: count }, () => usageLine());
 
-test("every kind of line is counted as what it is, and only records are sent", async () => {
+test("T04, T17: every kind of line is counted as what it is, and only records are sent", async () => {
   const [first = "", ...others] = lines(300);
   const conflict = usageLine({ id: "77", duration: "1" });
   host.write(
@@ -82,7 +90,7 @@ test("an import ends with an attestation of all that was taken", async () => {
   expect(Math.abs(Number(service.attestations[0]?.clock_offset_ms))).toBeLessThan(1500);
 });
 
-test("a second import of the same folder sends nothing, also of a copy elsewhere", async () => {
+test("G31: a second import of the same folder sends nothing, also of a copy elsewhere", async () => {
   host.write(`${lines(5).join("\n")}\n${usageLine().slice(0, 99)}`);
   await host.import();
   const again = await host.import();
@@ -99,6 +107,29 @@ test("a second import of the same folder sends nothing, also of a copy elsewhere
     ["5", "1"],
     ["5", "1"],
   ]);
+});
+
+test("killed after the reports and before the place in the file, nothing is signed again", async () => {
+  const [sources, before] = [join(host.state, "sources"), join(host.root, "before")];
+  cpSync(sources, before, { recursive: true });
+  host.write(`${lines(600).join("\n")}\nfoo\n${usageLine({ duration: "-1" })}\n`);
+  await host.import();
+  rmSync(sources, { recursive: true });
+  renameSync(before, sources);
+  expect(await host.import()).toMatchObject({ lines: 602, total: { signed: 0, rejected: 0 } });
+  expect(service.counters(kid)).toHaveLength(600);
+  expect(service.attestations.at(-1)).toMatchObject({ malformed: "1", rejected: "1" });
+});
+
+test("of more files than an attestation holds, the newest are in it", async () => {
+  const name = (day: number) =>
+    `usage-log-2026-01-01-00-00-00.${String(day).padStart(3, "0")}.json`;
+  for (let day = 0; day < 70; day++) host.write("foo\n", name(day));
+  await host.import();
+  const files = service.attestations[0]?.files.map((file) => file.name) ?? [];
+  expect(files.length).toBeGreaterThan(30);
+  expect(files).toEqual(Array.from({ length: 70 }, (_, i) => name(i)).slice(-files.length));
+  expect(service.attestations[0]?.malformed).toBe("70");
 });
 
 test("what is appended is taken, and a torn line that was completed is a line", async () => {

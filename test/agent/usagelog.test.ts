@@ -49,6 +49,12 @@ describe("a record", () => {
     expect(line).toMatchObject({ measurement: { usage: { duration_ms: "42500" } } });
   });
 
+  test("G29: of a build that failed without a reason is taken as it is", () => {
+    expect(read(usageLine({ status: "failed", reason: "" }))).toMatchObject({
+      measurement: { usage: { status: "failed", failure_reason: "" } },
+    });
+  });
+
   test("may have members that a later runner adds, and ids that an old GitLab leaves at 0", () => {
     expect(read(usageLine({ more: ',"later":{"a":[1,{"b":null}]}' })).kind).toBe("record");
     expect(

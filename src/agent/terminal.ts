@@ -1,10 +1,15 @@
-/** How far an import is: a bar on a terminal, a line now and then elsewhere. */
+/** What the commands show beside their answer, always on standard error. */
 import type { WriteStream } from "node:tty";
 import { Presets, SingleBar } from "cli-progress";
 import type { Progress } from "./import.ts";
 
 /** Answers between two lines where there is no terminal. */
 const LINE_EVERY = 10_000;
+
+/** What a file or a server says must not steer a terminal, nor begin a line of its own. */
+export function printable(line: string): string {
+  return line.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu, " ");
+}
 
 export interface Display {
   onProgress: (progress: Progress) => void;
@@ -13,6 +18,7 @@ export interface Display {
   stop: () => void;
 }
 
+/** A bar on a terminal, a line now and then elsewhere. */
 export function showProgress(stream: WriteStream): Display {
   return stream.isTTY ? bar(stream) : lines(stream);
 }
@@ -32,7 +38,7 @@ function bar(stream: WriteStream): Display {
       // The bar redraws itself below.
       stream.clearLine(0);
       stream.cursorTo(0);
-      stream.write(`${notice}\n`);
+      stream.write(`${printable(notice)}\n`);
     },
     stop: () => {
       single.stop();
@@ -52,7 +58,7 @@ function lines(stream: WriteStream): Display {
       stream.write(`${now}: ${done}${total === undefined ? " lines" : ` of ${total} reports`}\n`);
     },
     onNotice: (notice) => {
-      stream.write(`${notice}\n`);
+      stream.write(`${printable(notice)}\n`);
     },
     stop: () => undefined,
   };
