@@ -27,6 +27,8 @@ export interface ClientOptions {
   surroundings: Surroundings;
   /** Ends waiting and sending; what is under way then counts as not answered. */
   signal?: AbortSignal | undefined;
+  /** How long one answer may take, to its last byte; a minute when left out. */
+  timeoutMs?: number;
   /** Told before each pause: why, and for how many milliseconds. */
   onRetry?: ((reason: string, ms: number) => void) | undefined;
 }
@@ -39,7 +41,7 @@ export interface Answer {
 
 /** The answer asks to come again, or comes from something in between (RFC 9110 §15). */
 const TRANSIENT = new Set([408, 429, 500, 502, 503, 504]);
-const REQUEST_MS_MAX = 60_000;
+const TIMEOUT_MS = 60_000;
 const ANSWER_BYTES_MAX = 4 * 1024 * 1024;
 const PAUSE_MS_FIRST = 500;
 const PAUSE_MS_MAX = 60_000;
@@ -94,8 +96,8 @@ export class Client {
     path: string,
     post: { type: string; body: string } | undefined,
   ): Promise<{ answer?: Answer; reason: string; retryAfterMs: number }> {
-    const { surroundings, signal } = this.#options;
-    const limit = AbortSignal.timeout(REQUEST_MS_MAX);
+    const { surroundings, signal, timeoutMs = TIMEOUT_MS } = this.#options;
+    const limit = AbortSignal.timeout(timeoutMs);
     const sent = surroundings.now();
     try {
       const response = await surroundings.fetch(new URL(path, this.#base), {

@@ -64,15 +64,17 @@ export function writeFully(fd: number, bytes: Uint8Array, position: number): voi
 
 function writeTemporary(path: string, text: string): string {
   const temporary = `${path}.${process.pid}.tmp`;
-  const fd = openSync(temporary, "w", OWNER_ONLY);
   try {
-    writeFully(fd, encodeUtf8(text), 0);
-    fsyncSync(fd);
+    const fd = openSync(temporary, "w", OWNER_ONLY);
+    try {
+      writeFully(fd, encodeUtf8(text), 0);
+      fsyncSync(fd);
+    } finally {
+      closeSync(fd);
+    }
   } catch (cause) {
-    rmSync(temporary);
+    rmSync(temporary, { force: true });
     throw writeFailure(path, cause);
-  } finally {
-    closeSync(fd);
   }
   return temporary;
 }

@@ -141,8 +141,14 @@ async function sendAll(
       await attest(state, enrolment, client);
     }
   };
+  const attempt = (enrolment: Enrolment): Promise<void> =>
+    send(enrolment).catch((error: unknown) => {
+      // Said at once: the others may go on for as long as their servers are away.
+      if (logs.size > 1 && error instanceof AgentError) options.onNotice?.(error.message);
+      throw error;
+    });
   // All are waited for: one that fails must not leave others at work on a state that is closed.
-  const ends = await Promise.allSettled([...logs.values()].map(send));
+  const ends = await Promise.allSettled([...logs.values()].map(attempt));
   for (const end of ends) if (end.status === "rejected") throw end.reason;
 }
 

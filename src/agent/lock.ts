@@ -4,10 +4,10 @@
  * Taking over from a dead holder creates N + 1, which only one contender can; a number is never used
  * again while a higher one is there, so a slow contender finds out that it came too late.
  */
-import { readdirSync, readFileSync, rmSync } from "node:fs";
+import { readdirSync, readFileSync, rmSync, truncateSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
-import { createFile, replaceFile } from "./durable.ts";
+import { createFile } from "./durable.ts";
 import { AgentError, errnoOf } from "./failure.ts";
 
 const NAME = /^agent\.lock\.([1-9][0-9]{0,14})$/;
@@ -15,8 +15,6 @@ const NAME = /^agent\.lock\.([1-9][0-9]{0,14})$/;
 /** A process id comes again, after a reboot or in a container often: the start time tells them apart. */
 const Holder = z.strictObject({ pid: z.int(), started: z.string() });
 type Holder = z.infer<typeof Holder>;
-
-const NOBODY: Holder = { pid: 0, started: "" };
 
 /**
  * Takes the folder for this process until the returned function is called, or the process ends in
@@ -38,8 +36,9 @@ export function lockFolder(folder: string): () => void {
     for (const number of numbers(folder)) {
       if (number < mine) rmSync(join(folder, `agent.lock.${number}`), { force: true });
     }
-    // Emptied, not removed: the number must stay taken for contenders that looked before.
-    return () => replaceFile(path, JSON.stringify(NOBODY));
+    // Emptied, not removed: the number must stay taken for contenders that looked before. And not
+    // replaced: letting go must need no room on a full disk.
+    return () => truncateSync(path);
   }
 }
 
@@ -59,10 +58,11 @@ function numbers(folder: string): number[] {
   });
 }
 
-/** Undefined when the file went away meanwhile: then a higher one is there. */
+/** Undefined when it was let go, or the file went away meanwhile: then a higher one is there. */
 function readHolder(path: string): Holder | undefined {
   try {
-    return Holder.parse(JSON.parse(readFileSync(path, "utf8")));
+    const text = readFileSync(path, "utf8");
+    return text === "" ? undefined : Holder.parse(JSON.parse(text));
   } catch (error) {
     if (errnoOf(error) === "ENOENT") return undefined;
     throw new AgentError("damaged", `${path} is not a lock of this agent.`, { cause: error });
@@ -74,7 +74,6 @@ function holderNow(): Holder {
 }
 
 function isRunning({ pid, started }: Holder): boolean {
-  if (pid === NOBODY.pid) return false;
   const now = startedAt(pid);
   if (now !== undefined) return now === started;
   if (started !== "") return false; // /proc is there, and that process is not in it

@@ -24,12 +24,11 @@ export interface Scan {
   signal: AbortSignal | undefined;
   /** Of this run, by log. */
   tally: (log: string) => Tally;
-  onLines: (lines: number, malformed: number, bytes: number) => void;
+  onLines: (lines: number, malformed: number) => void;
   onNotice: (notice: string) => void;
 }
 
 interface Group {
-  start: number;
   lines: number;
   malformed: number;
   /** The file ends within a line that cannot be read as it is. */
@@ -94,7 +93,7 @@ class Scanner {
     const left = group.unrouted;
     this.#source = { ...this.#source, unrouted: left, enrolments: now };
     this.#scan.state.sources.update(this.#source);
-    this.#scan.onLines(unrouted.count - left.count, 0, 0);
+    this.#scan.onLines(unrouted.count - left.count, 0);
     return left.count < unrouted.count;
   }
 
@@ -176,7 +175,7 @@ class Scanner {
     };
     this.#scan.state.sources.update(this.#source);
     const malformed = group.malformed + (group.torn ? 1 : 0);
-    this.#scan.onLines(group.lines, malformed, size - group.start);
+    this.#scan.onLines(group.lines, malformed);
   }
 
   async #commitParts(group: Group): Promise<void> {
@@ -202,13 +201,5 @@ function enrolmentFor(state: AgentState, uniqueId: string, runner: string): Enro
 }
 
 function newGroup(start: number, unrouted: Source["unrouted"]): Group {
-  return {
-    start,
-    lines: 0,
-    malformed: 0,
-    torn: false,
-    end: start,
-    unrouted,
-    parts: new Map(),
-  };
+  return { lines: 0, malformed: 0, torn: false, end: start, unrouted, parts: new Map() };
 }

@@ -214,6 +214,16 @@ describe("two instances", () => {
     expect(other.counters([...other.keys.keys()][0] ?? "").at(-1)).toBe(300);
   });
 
+  test("a log whose server refuses holds up only itself, and is said at once", async () => {
+    await host.claim(otherUrl, "other", log);
+    host.write(`${usageLine()}\n${usageLine({ uniqueId })}\n`);
+    other.misbehaviours = [(_, response) => response.writeHead(404).end() !== undefined];
+    await expect(host.import()).rejects.toMatchObject({ code: "refused" });
+    expect(host.notices).toContainEqual(expect.stringContaining("refused 1 reports: 404"));
+    expect([service, other].map(({ reports }) => reports.length)).toEqual([1, 0]);
+    expect(await host.import()).toMatchObject({ total: { signed: 0, accepted: 1 } });
+  });
+
   test("lines of an instance without enrolment wait, and are sent once it is enrolled", async () => {
     const mixed = Array.from({ length: 900 }, (_, i) =>
       usageLine(i % 3 === 0 ? { uniqueId, duration: i === 3 ? "-1" : "1" } : {}),

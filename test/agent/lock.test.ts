@@ -78,6 +78,6 @@ test("of six that take over from a dead agent at once, one holds the folder", as
 
 test("a lock that is no lock is named, not taken", () => {
   const folder = newFolder();
-  writeFileSync(join(folder, "agent.lock.1"), "");
+  writeFileSync(join(folder, "agent.lock.1"), "4711\n");
   expect(() => lockFolder(folder)).toThrow(/is not a lock of this agent/);
 });
