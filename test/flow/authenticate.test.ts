@@ -1,0 +1,130 @@
+import { createHmac, createPublicKey, generateKeyPairSync, type KeyObject } from "node:crypto";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { SignJWT } from "jose";
+import { expect, test } from "vitest";
+import { authenticator, fixedKeys, type Issuer, remoteKeys } from "../../src/flow/authenticate.ts";
+import { testKey } from "../signing.ts";
+
+const KEY = testKey(41).privateKey;
+const SECRET = new Uint8Array(32);
+const LOG = "0".repeat(32);
+
+const jwkOf = (key: KeyObject) => createPublicKey(key).export({ format: "jwk" });
+
+const issuer: Issuer = {
+  issuer: "https://issuer.example",
+  audience: "minutebook",
+  algorithms: ["EdDSA", "Ed25519"],
+  key: fixedKeys({ keys: [jwkOf(KEY)] }),
+  grants: [
+    { claim: "groups", value: "auditors", role: "auditor", logs: "*", namespaces: "*" },
+    { claim: "groups", value: "acme", role: "viewer", logs: [LOG], namespaces: ["7"] },
+    { claim: "email", value: "boss", role: "finance", logs: "*", namespaces: "*" },
+  ],
+};
+
+const authenticate = authenticator([issuer], SECRET);
+
+interface Made {
+  issuer?: string;
+  audience?: string;
+  subject?: string | undefined;
+  /** Seconds from now. */
+  issued?: number;
+  expires?: number | undefined;
+  key?: KeyObject | Uint8Array;
+  alg?: string;
+  claims?: Record<string, unknown>;
+}
+
+async function token(made: Made = {}): Promise<string> {
+  const now = Math.floor(Date.now() / 1000);
+  const jwt = new SignJWT(made.claims ?? { groups: ["auditors"] })
+    .setProtectedHeader({ alg: made.alg ?? "EdDSA" })
+    .setIssuer(made.issuer ?? issuer.issuer)
+    .setAudience(made.audience ?? issuer.audience)
+    .setIssuedAt(now + (made.issued ?? 0));
+  if (!("subject" in made)) jwt.setSubject("someone");
+  if (!("expires" in made)) jwt.setExpirationTime(now + 300);
+  else if (made.expires !== undefined) jwt.setExpirationTime(now + made.expires);
+  return await jwt.sign(made.key ?? KEY);
+}
+
+const bearer = async (made?: Made) => await authenticate(`Bearer ${await token(made)}`);
+
+test("claims become roles, logs and namespaces as the issuer's mapping says", async () => {
+  const { grants } = await bearer({ claims: { groups: ["auditors", "acme"], email: "other" } });
+  expect(grants.map(({ role, logs, namespaces }) => [role, logs, namespaces])).toEqual([
+    ["auditor", "*", "*"],
+    ["viewer", [LOG], ["7"]],
+  ]);
+  expect((await bearer({ claims: { email: "boss" } })).grants[0]?.role).toBe("finance");
+  expect((await bearer({ claims: { groups: [] } })).grants).toEqual([]);
+});
+
+test("who somebody is, is the same at each sign-in and readable for nobody", async () => {
+  const first = await bearer();
+  expect((await bearer()).id).toBe(first.id);
+  expect(first.id).toMatch(/^p_[A-Za-z0-9_-]{22}$/);
+  const other = authenticator([issuer], new Uint8Array(32).fill(1));
+  expect((await other(`Bearer ${await token()}`)).id).not.toBe(first.id);
+});
+
+const stranger = testKey(42).privateKey;
+const publicBytes = Buffer.from(String(jwkOf(KEY).x), "base64url");
+
+test.each<[string, Made]>([
+  ["another issuer", { issuer: "https://other.example" }],
+  ["another audience", { audience: "another-service" }],
+  ["another key", { key: stranger }],
+  ["the public key used as a secret", { key: publicBytes, alg: "HS256" }],
+  ["no subject", { subject: undefined }],
+  ["no end", { expires: undefined }],
+  ["an end in the past, beyond the tolerance", { expires: -31 }],
+  ["an age of more than a day", { issued: -86_431, expires: 300 }],
+  ["a time to come", { issued: 60 }],
+])("a token with %s is nobody's", async (_, made) => {
+  await expect(bearer(made)).rejects.toMatchObject({ code: "unauthenticated" });
+});
+
+test("clocks may differ by half a minute", async () => {
+  expect((await bearer({ expires: -20 })).grants).toHaveLength(1);
+  expect((await bearer({ issued: 20 })).grants).toHaveLength(1);
+});
+
+test("a token without a signature is nobody's", async () => {
+  const [, payload] = (await token()).split(".");
+  const header = Buffer.from('{"alg":"none"}').toString("base64url");
+  await expect(authenticate(`Bearer ${header}.${payload}.`)).rejects.toThrow("unauthenticated");
+  const mac = createHmac("sha256", "").update(`${header}.${payload}`).digest("base64url");
+  await expect(authenticate(`Bearer ${header}.${payload}.${mac}`)).rejects.toThrow(
+    "unauthenticated",
+  );
+});
+
+test.each([undefined, "", "Bearer", "Bearer ", "Basic eDp5", "Bearer a b", "Bearer x.y.z"])(
+  "what is no bearer token is nobody's (%s)",
+  async (header) => {
+    await expect(authenticate(header)).rejects.toMatchObject({ code: "unauthenticated" });
+  },
+);
+
+test("an issuer's keys are fetched from its address, and a new key is found", async () => {
+  const { privateKey: fresh } = generateKeyPairSync("ed25519");
+  const keys = [{ ...jwkOf(KEY), kid: "old", alg: "EdDSA" }];
+  const server = createServer((_, response) => {
+    response.setHeader("content-type", "application/json").end(JSON.stringify({ keys }));
+  }).listen(0, "127.0.0.1");
+  try {
+    await new Promise((resolve) => server.once("listening", resolve));
+    const { port } = server.address() as AddressInfo;
+    const fetched = { ...issuer, key: remoteKeys(`http://127.0.0.1:${port}/keys`) };
+    const remote = authenticator([fetched], SECRET);
+    expect((await remote(`Bearer ${await token()}`)).grants).toHaveLength(1);
+    await expect(remote(`Bearer ${await token({ key: fresh })}`)).rejects.toThrow();
+  } finally {
+    server.close();
+    server.closeAllConnections();
+  }
+});
