@@ -5,7 +5,6 @@
 import type { Setup } from "./setup.ts";
 
 const HOST = "gitlab.example";
-const UNIQUE_ID = "0c9f6a8e-2a58-5d0f-9a5e-6f1f3b6f7a11";
 
 /** docs.gitlab.com, "Compute minutes": cost factors of GitLab-hosted runners. */
 const MACHINE_FACTORS = {
@@ -80,12 +79,12 @@ export const NAMESPACE_NAMES: Readonly<Record<string, string>> = {
   "1003": "shop",
 };
 
-/** The set-up, with all rules in force well before the first build. */
-export function demoSetup(now: number): Setup {
+/** The set-up of one instance, with all rules in force well before the first build. */
+export function demoSetup(unique_id: string, now: number): Setup {
   const from = new Date(Date.UTC(new Date(now).getUTCFullYear() - 1, 0, 1)).toISOString();
   const card = { platform: "dotcom", effective_from: from };
   return {
-    instances: [{ host: HOST, unique_id: UNIQUE_ID, platform: "dotcom", billing_from: from }],
+    instances: [{ host: HOST, unique_id, platform: "dotcom", billing_from: from }],
     runners: [SMALL, MEDIUM, OWN].map((runner) => ({
       ...runner,
       host: HOST,
@@ -124,14 +123,19 @@ export interface DemoBuild {
   finishedAt: number;
 }
 
-const FIRST_JOB = 9_007_199_254_740_993n; // 2^53 + 1: a number that JavaScript cannot hold
+export const FIRST_JOB = 9_007_199_254_740_993n; // 2^53 + 1: a number that JavaScript cannot hold
 const MINUTES_BACK = 300;
 
-/**
- * `count` builds that ended within the last hours, never before the month began, oldest first. The
- * first is the one that the platform saw for an hour longer than the runner did.
- */
-export function demoBuilds(now: number, count: number): DemoBuild[] {
+/** The runner measured 12 minutes; then GitLab answered its last update with 500 for 62 more. */
+export const OUTAGE = { position: 1, seconds: 720, unansweredMs: 62 * 60_000 } as const;
+
+/** `count` builds that ended within the last hours, never before the month began, oldest first. */
+export function demoBuilds(
+  unique_id: string,
+  now: number,
+  count: number,
+  firstJob = FIRST_JOB,
+): DemoBuild[] {
   const monthStart = Date.parse(`${new Date(now).toISOString().slice(0, 7)}-01T00:00:00.000Z`);
   const earliest = Math.max(monthStart, now - MINUTES_BACK * 60_000);
   const places = [
@@ -143,15 +147,18 @@ export function demoBuilds(now: number, count: number): DemoBuild[] {
   ] as const;
   return Array.from({ length: count }, (_, i) => {
     const { runner, project } = places[i % places.length] ?? places[0];
-    const seconds = i === 0 ? 720.412 : 30 + ((i * 7919) % 900) + ((i * 31) % 1000) / 1000;
+    const seconds =
+      i === OUTAGE.position
+        ? OUTAGE.seconds
+        : 30.412 + ((i * 7919) % 900) + ((i * 31) % 500) / 1000;
     const finishedAt = Math.floor(earliest + ((now - earliest) * (i + 1)) / (count + 1));
-    const job = String(FIRST_JOB + BigInt(i));
+    const job = String(firstJob + BigInt(i));
     const status: Status = i % 17 === 5 ? "failed" : "success";
     return {
       job,
       seconds,
       finishedAt,
-      line: line({ job, runner, project, seconds, finishedAt, status }),
+      line: line({ unique_id, job, runner, project, seconds, finishedAt, status }),
     };
   });
 }
@@ -166,6 +173,7 @@ type Status = "success" | "failed";
 
 /** Written as text: the job's number is beyond what JSON.stringify could write as a number. */
 function line(build: {
+  unique_id: string;
   job: string;
   runner: DemoRunner;
   project: DemoProject;
@@ -173,7 +181,7 @@ function line(build: {
   finishedAt: number;
   status: Status;
 }): string {
-  const { job, runner, project, seconds, finishedAt, status } = build;
+  const { unique_id, job, runner, project, seconds, finishedAt, status } = build;
   const path = `${NAMESPACE_NAMES[project.namespace]}/${project.name}`;
   const record = {
     uuid: `018f5a74-fbe9-758c-b036-${job.slice(-12).padStart(12, "0")}`,
@@ -199,7 +207,7 @@ function line(build: {
       namespace: { id: Number(project.namespace) },
       root_namespace: { id: Number(project.namespace) },
       organization: { id: 1 },
-      instance: { id: "6513270e-269e-4d37-b2a7-4de452e6b438", unique_id: UNIQUE_ID },
+      instance: { id: "6513270e-269e-4d37-b2a7-4de452e6b438", unique_id },
       user: { id: 7 },
       scoped_user: { id: 0 },
     },

@@ -1,0 +1,44 @@
+/** What the story tells, as data: `--json` prints this, the page of text is made from it. */
+
+export interface BuildFacts {
+  line: string;
+  kid: string;
+  counter: string;
+  digest: string;
+  index: string;
+  leaf: string;
+  prev: string;
+  machine_type: string;
+  duration_ms: string;
+  factor: string;
+  compute_ms: string;
+  compute_minutes: string;
+}
+
+export interface MonthRow {
+  namespace: string;
+  tracking: string;
+  jobs: string;
+  compute_minutes: string;
+}
+
+export interface Story {
+  version: string;
+  instance: { unique_id: string; platform: string; log: string };
+  build: BuildFacts;
+  month: { billing_month: string; as_of: string; rows: MonthRow[] };
+  outage: { job: string; unanswered_minutes: string; platform_minutes: string; minutes: string };
+  crash: {
+    reports: string;
+    answered_before: string;
+    accepted: string;
+    repeated: string;
+    duplicates: string;
+    before: string;
+    after: string;
+  };
+  verified: { archive: string; database: string };
+  tampered: { index: string; archive: string; database: string };
+  serving: { url: string; data: string; vkey_file: string; token_files: Record<string, string> };
+  seconds: string;
+}

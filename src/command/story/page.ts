@@ -1,0 +1,88 @@
+/** The story as a page of text: at most 45 lines of at most 118 columns. */
+import { NAMESPACE_NAMES } from "../demo.ts";
+import type { Story } from "./facts.ts";
+
+const COLUMNS = 118;
+
+export function page(story: Story, keepsServing: boolean): string {
+  const lines = [
+    `Minutebook ${story.version}: what builds used, signed by who measured it, in a log that anyone can check.`,
+    "",
+    ...build(story),
+    "",
+    ...month(story),
+    "",
+    ...outage(story),
+    "",
+    ...crash(story),
+    "",
+    ...tampered(story),
+    "",
+    ...next(story, keepsServing),
+  ];
+  return `${lines.map((line) => line.slice(0, COLUMNS)).join("\n")}\n`;
+}
+
+function build({ build, instance }: Story): string[] {
+  const { line, kid, counter, digest, index, leaf, prev } = build;
+  return [
+    "1  One build, from the runner's log to the bill",
+    `   written    ${line}`,
+    `   signed     by key ${kid}, report ${counter}, SHA-256 ${digest}`,
+    `   entered    as entry ${index} of log ${instance.log}, after the entry with leaf ${prev}`,
+    `   leaf       ${leaf}`,
+    `   charged    ${build.duration_ms} ms × ${build.factor} (${build.machine_type}) = ${build.compute_ms} compute-ms ÷ 60,000 = ${build.compute_minutes} compute minutes`,
+  ];
+}
+
+function month({ month }: Story): string[] {
+  const rows = month.rows.map(({ namespace, tracking, jobs, compute_minutes }) => {
+    const name = `${NAMESPACE_NAMES[namespace] ?? ""} (${namespace})`;
+    const bill = tracking === "hosted" ? "billed" : "tracked beside it, never billed";
+    return `   ${name.padEnd(14)}${tracking.padEnd(14)}${jobs.padStart(5)} jobs ${compute_minutes.padStart(12)} compute minutes  ${bill}`;
+  });
+  return [
+    `2  The month ${month.billing_month} by namespace, as of entries 0 … ${Number(month.as_of) - 1}`,
+    ...rows,
+  ];
+}
+
+function outage({ outage }: Story): string[] {
+  return [
+    "3  GitLab answers 500 for an hour",
+    `   Job ${outage.job} ran ${outage.minutes} minutes; its last update went unanswered for ${outage.unanswered_minutes} more. Measured from`,
+    `   outside, the platform would bill ${outage.platform_minutes} minutes. The runner's own figure is on the log: Minutebook bills ${outage.minutes}.`,
+  ];
+}
+
+function crash({ crash }: Story): string[] {
+  return [
+    "4  kill -9 in the middle",
+    `   The service was killed after ${crash.answered_before} of ${crash.reports} answers; started again, the agent went on: ${crash.accepted} accepted.`,
+    `   The same ${crash.repeated} lines once more, from a copied file: ${crash.duplicates} duplicates. Compute minutes before ${crash.before}, after ${crash.after}.`,
+  ];
+}
+
+function tampered({ tampered, verified }: Story): string[] {
+  return [
+    "5  Trust nobody",
+    `   minutebook-audit verify   ${verified.archive}`,
+    `   minutebook check          ${verified.database}`,
+    `   one digit of entry ${tampered.index} changed in a copy of the archive:   ${tampered.archive}`,
+    `   one figure of entry ${tampered.index} changed in a copy of the database: ${tampered.database}`,
+  ];
+}
+
+function next({ serving, seconds, instance }: Story, keepsServing: boolean): string[] {
+  const { data, token_files, url, vkey_file } = serving;
+  const auditor = token_files["auditor"] ?? "";
+  const lead = keepsServing ? `Serving at ${url} until Ctrl-C` : `Served at ${url}`;
+  return [
+    `${lead}; everything lies in ${data}; told in ${seconds} s. Tokens: ${Object.values(token_files).join(", ")}`,
+    "Next:",
+    `   npx minutebook-audit verify ${data}/archive/${instance.log} --vkey ${vkey_file}`,
+    `   npx minutebook check --data ${data}`,
+    `   curl -H "Authorization: Bearer $(cat ${auditor})" "${url}/v1/usage?log=${instance.log}&group=namespace,tracking"`,
+    `   curl ${url}/openapi.json        npx minutebook --help`,
+  ];
+}
