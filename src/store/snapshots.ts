@@ -206,6 +206,18 @@ export async function bytesOf(
 
 const INT8_ARRAY = 1016;
 
+/** The entry that stands for a job, if one does. */
+export async function jobIndices(
+  sql: Sql | Transaction,
+  log: string,
+  tracking: string,
+  jobId: bigint,
+): Promise<bigint[]> {
+  const rows = await sql<{ index: bigint }[]>`
+    select index from jobs where log = ${log} and tracking = ${tracking} and job_id = ${jobId}`;
+  return rows.map(({ index }) => index);
+}
+
 /** Every log that any table names: a row that was moved to another log must not be overlooked. */
 export async function logsNamed(sql: Sql | Transaction): Promise<string[]> {
   const rows = await sql<{ log: string }[]>`

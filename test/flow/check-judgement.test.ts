@@ -94,6 +94,17 @@ test("a usage that had to be held, and a hold without its reason, are named", as
   expect(findings.map(said)).toContain(`entries ${hold.index} bytes: usage, not future`);
 });
 
+test("a hold of what stands already is named: it had to be a duplicate", async () => {
+  const build = { job: 1, runner: HOSTED, finished: "2026-10-31T00:00:00.000Z" };
+  ledger.report(agent, build);
+  const { index } = ledger.append("hold", {
+    code: "key-ended",
+    jws: ledger.sign(agent, build).jws,
+  });
+  const { findings } = await run();
+  expect(findings.map(said)).toContain(`entries ${index} bytes: duplicate, not key-ended`);
+});
+
 test("a conflict with nothing, and one that is a duplicate, are named", async () => {
   const build = { job: 1, runner: HOSTED };
   const first = ledger.report(agent, build);

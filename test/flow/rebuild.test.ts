@@ -132,3 +132,12 @@ test("without a log there is nothing to rebuild from, and it says so", async () 
   await empty.drop();
   expect(rebuilt).toMatchObject({ logs: 0, entries: "0", exit: 2 });
 });
+
+test("a log that cannot be read is not rebuilt from, and nothing is changed", async () => {
+  await db.superuser`alter table entries disable trigger all`;
+  await db.superuser`update entries set bytes = '\\x00' where index = 7`;
+  await db.superuser`truncate usage_buckets`;
+  const before = await everything();
+  await expect(run(true)).rejects.toThrow(`entry 7 of ${LOG} cannot be read`);
+  expect(await everything()).toEqual(before);
+});

@@ -54,10 +54,14 @@ const UNTYPED: TypedColumns = {
   finished_at: null,
 };
 
-/** The entries without which this one cannot be derived or judged. */
-export async function citedBy(entry: Entry, sql: Sql | Transaction): Promise<Cited> {
+/** The entries that this one names, and `besides`; without them it cannot be derived or judged. */
+export async function citedBy(
+  entry: Entry,
+  sql: Sql | Transaction,
+  besides: readonly bigint[] = [],
+): Promise<Cited> {
   const cited = new Map<bigint, Entry>();
-  const indices = cites(entry).filter((index) => index < entry.index);
+  const indices = [...cites(entry), ...besides].filter((index) => index < entry.index);
   if (indices.length === 0) return cited;
   for (const { index, bytes } of await bytesOf(sql, entry.log, indices)) {
     const decoded = decodeEntry(bytes);

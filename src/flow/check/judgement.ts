@@ -25,7 +25,7 @@ export function* rejudge(
       if (signed) yield* usage(entry, signed, prefix);
       break;
     case "hold":
-      if (signed) yield* hold(entry, signed, prefix);
+      if (signed) yield* hold(entry, signed, prefix, cited, hash);
       break;
     case "conflict":
       if (signed) yield* conflict(entry, signed, prefix, cited, hash);
@@ -79,7 +79,14 @@ function* hold(
   { at, body }: EntryOf<"hold">,
   { kid, report }: Signed,
   prefix: Prefix,
+  cited: Cited,
+  hash: Sha256,
 ): Generator<Misjudged> {
+  const measured = fact(report, hash);
+  for (const entry of cited.values()) {
+    const standing = entry.kind === "usage" ? readSigned(entry.body.jws, hash) : undefined;
+    if (standing && equal(fact(standing.report, hash), measured)) yield ["duplicate", body.code];
+  }
   const judged = judge(prefix, kid, report, at);
   const expected = judged.kind === "hold" ? judged.code : judged.kind;
   if (expected !== body.code) yield [expected, body.code];

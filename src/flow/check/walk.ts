@@ -1,12 +1,14 @@
 /** One log from index 0 to its end, each entry and each row beside it from the bytes. */
 import { CONTROL_KINDS, decodeEntry, type Entry, GENESIS_PREV } from "../../core/entry.ts";
 import { type Hash, leafHash, type Sha256 } from "../../core/hash.ts";
+import { trackingOf } from "../../core/judge.ts";
 import { Prefix } from "../../core/prefix.ts";
 import { equal } from "../../core/text.ts";
 import {
   type EntryRow,
   entryRows,
   type JobRow,
+  jobIndices,
   jobRows,
   type KeyRow,
   keyRows,
@@ -16,7 +18,7 @@ import {
 } from "../../store/snapshots.ts";
 import { Beside } from "./beside.ts";
 import { differences, finding } from "./compare.ts";
-import { citedBy, derive } from "./derive.ts";
+import { citedBy, derive, readSigned } from "./derive.ts";
 import type { Finding, Unread } from "./event.ts";
 import { admission, rejudge } from "./judgement.ts";
 
@@ -146,7 +148,7 @@ export class Walk {
         yield finding(place, "bytes", expected, found);
       }
     }
-    const cited = await citedBy(entry, this.#snapshot.sql);
+    const cited = await citedBy(entry, this.#snapshot.sql, await this.#standing(entry, prefix));
     const derived = derive(entry, prefix, cited, this.#hash);
     if (derived === undefined) {
       yield finding(place, "bytes", "what can be read again", entry.kind);
@@ -167,6 +169,15 @@ export class Walk {
       this.#prefix = new Prefix(entry);
     }
     return this.#prefix;
+  }
+
+  /** Of a hold, the usage of its job: of that it may have been a duplicate. */
+  async #standing(entry: Entry, prefix: Prefix): Promise<bigint[]> {
+    const signed = entry.kind === "hold" ? readSigned(entry.body.jws, this.#hash) : undefined;
+    const tracking = signed && trackingOf(prefix, signed.kid, signed.report);
+    if (signed === undefined || tracking === undefined) return [];
+    const job = BigInt(signed.report.job.id);
+    return await jobIndices(this.#snapshot.sql, this.#log, tracking, job);
   }
 
   /** `prev` of the next entry against the last one's hash. */
