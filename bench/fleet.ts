@@ -1,82 +1,94 @@
-/** Signed reports in any number: one fixed key per runner, counters that go on. */
+/** Signed reports in any number: one fixed key per log, counters that go on. */
 import { createPrivateKey, type KeyObject, sign } from "node:crypto";
 import { thumbprint } from "../src/core/ed25519.ts";
 import { canonical } from "../src/core/json.ts";
 import { compact, headerSegment } from "../src/core/jws.ts";
-import { TYP } from "../src/core/report.ts";
+import { fact, type Report, TYP } from "../src/core/report.ts";
+import { encodeBase64url, encodeUtf8 } from "../src/core/text.ts";
 import { rawPublicKey } from "../src/custody.ts";
+import { tokenDigest } from "../src/flow/enrol.ts";
+import { sha256 } from "../src/flow/signature.ts";
+import type { SignedReport } from "../src/flow/verify.ts";
 
 const PKCS8_ED25519 = Buffer.from("302e020100300506032b657004220420", "hex");
-
-export interface BenchKey {
-  key: KeyObject;
-  kid: string;
-  publicKey: Uint8Array;
-}
-
-/** A key of a fixed seed: worthless outside a benchmark. */
-export function benchKey(number: number): BenchKey {
-  const seed = Buffer.alloc(32, number + 1);
-  const key = createPrivateKey({
-    key: Buffer.concat([PKCS8_ED25519, seed]),
-    format: "der",
-    type: "pkcs8",
-  });
-  const publicKey = rawPublicKey(key);
-  return { key, kid: thumbprint(publicKey), publicKey };
-}
-
-export function signed({ key, kid }: BenchKey, typ: string, payload: object): string {
-  return compact(headerSegment(kid, typ), canonical(payload as never), (input) =>
-    sign(null, input, key),
-  );
-}
-
 const MINUTE_MS = 60_000;
 
-/**
- * The next reports of one log.
- * @param options.namespaces over how many root namespaces the builds spread
- */
+export const RUNNER = {
+  uuid: "5d8f6f0e-6b64-4a39-9d8a-0f5d64a1c001",
+  id: "701",
+  machine_type: "linux-amd64-small",
+} as const;
+
+/** The runners of one host, and the next reports of its agent for one log. */
 export class Fleet {
-  readonly #key: BenchKey;
-  readonly #log: string;
-  readonly #uuid: string;
+  readonly log: string;
+  readonly kid: string;
+  readonly #publicKey: Uint8Array;
+  readonly #key: KeyObject;
   #counter = 0;
 
-  constructor(log: string, key: BenchKey, uuid: string) {
-    this.#key = key;
-    this.#log = log;
-    this.#uuid = uuid;
+  /** @param seed of its key, 0 … 254: worthless outside a benchmark */
+  constructor(log: string, seed = 0) {
+    this.log = log;
+    const der = Buffer.concat([PKCS8_ED25519, Buffer.alloc(32, seed + 1)]);
+    this.#key = createPrivateKey({ key: der, format: "der", type: "pkcs8" });
+    this.#publicKey = rawPublicKey(this.#key);
+    this.kid = thumbprint(this.#publicKey);
   }
 
-  reports(count: number, options: { namespaces: number; finished: number }): string[] {
-    return Array.from({ length: count }, () => this.#report(options));
+  claim(token: string): string {
+    return this.#signed(TYP.claim, {
+      issued_at: new Date().toISOString(),
+      log: this.log,
+      public_key: { crv: "Ed25519", kty: "OKP", x: encodeBase64url(this.#publicKey) },
+      token_sha256: tokenDigest(token),
+    });
   }
 
-  #report({ namespaces, finished }: { namespaces: number; finished: number }): string {
+  /** One minute each, ended just now, spread evenly over as many root namespaces. */
+  texts(count: number, namespaces: number): string[] {
+    return Array.from({ length: count }, () => this.#signed(TYP.report, this.#report(namespaces)));
+  }
+
+  /** As the verifier hands them to append. */
+  verdicts(count: number, namespaces: number): SignedReport[] {
+    return Array.from({ length: count }, () => {
+      const report = this.#report(namespaces);
+      const jws = this.#signed(TYP.report, report);
+      const digest = sha256(encodeUtf8(jws));
+      return { kind: "signed", jws, kid: this.kid, digest, report, fact: fact(report, sha256) };
+    });
+  }
+
+  #signed(typ: string, payload: object): string {
+    return compact(headerSegment(this.kid, typ), canonical(payload as never), (input) =>
+      sign(null, input, this.#key),
+    );
+  }
+
+  #report(namespaces: number): Report {
     this.#counter += 1;
     const job = this.#counter;
-    const finishedAt = new Date(finished + (job % 1000));
-    return signed(this.#key, TYP.report, {
+    const finished = Date.now() - (job % 1000);
+    return {
       counter: String(job),
       id: `018f5a74-fbe9-758c-b036-${String(job).padStart(12, "0")}`,
-      issued_at: finishedAt.toISOString(),
+      issued_at: new Date(finished).toISOString(),
       job: {
         id: String(9_000_000_000 + job),
         pipeline_id: String(3_000_000_000 + (job >> 2)),
         project_id: String(50_000 + (job % namespaces)),
         root_namespace_id: String(1_000 + (job % namespaces)),
       },
-      log: this.#log,
-      runner: { executor: "docker+machine", system_id: "s_1818892f902b", uuid: this.#uuid },
+      log: this.log,
+      runner: { executor: "docker+machine", system_id: "s_1818892f902b", uuid: RUNNER.uuid },
       usage: {
         duration_ms: String(MINUTE_MS),
         failure_reason: "",
-        finished_at: finishedAt.toISOString(),
-        started_at: new Date(finishedAt.getTime() - MINUTE_MS).toISOString(),
+        finished_at: new Date(finished).toISOString(),
+        started_at: new Date(finished - MINUTE_MS).toISOString(),
         status: "success",
       },
-    });
+    };
   }
 }

@@ -65,7 +65,7 @@ async function open(url: URL): Promise<Connection> {
     socket.once("connect", resolve);
     socket.once("error", reject);
   });
-  let received = Buffer.alloc(0);
+  let received: Buffer = Buffer.alloc(0);
   let waiting: { resolve(answer: { status: number; body: string }): void; reject(e: Error): void };
   socket.on("data", (chunk: Buffer) => {
     received = received.length === 0 ? chunk : Buffer.concat([received, chunk]);
