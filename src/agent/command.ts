@@ -126,8 +126,10 @@ function subcommand(name: string, description: string): Command {
     .option("--json", "print one JSON document instead of sentences");
 }
 
+const STATUSES = "0 done, 1 not, and what to do is said, 2 not understood";
+
 function example(call: string): string {
-  return `\nExample:\n  $ minutebook agent ${call}`;
+  return `\nExample:\n  $ minutebook agent ${call}\n\nExit status: ${STATUSES}.`;
 }
 
 /** Failures that a person can mend are one line; others keep their stack. */

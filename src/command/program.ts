@@ -30,7 +30,7 @@ export function minutebook(): Command {
   const commands = [
     demoCommand(),
     serveCommand(),
-    agentCommand().addHelpText("after", example("agent status --state agent", "0 done, 1 not")),
+    agentCommand().addHelpText("after", example("agent status --state agent")),
     migrateCommand(),
     bootstrapCommand(),
     setupCommand(),

@@ -13,13 +13,14 @@ import { VERSION } from "../version.ts";
 import { type Api, call } from "./api.ts";
 import { demoBuilds, demoSetup, FIRST_JOB } from "./demo.ts";
 import { dataFolder, migrationsFolder } from "./folder.ts";
+import { example } from "./option.ts";
 import { applySetup, type InstanceSetUp } from "./setup.ts";
 import type { MonthRow, Story } from "./story/facts.ts";
 import { page } from "./story/page.ts";
 import { buildScene, crashScene, Host, outageScene, usageOf } from "./story/scenes.ts";
 import { runCommand, type ServiceProcess, startService } from "./story/service-process.ts";
-import { auditVerdict, checkVerdict } from "./story/verdict.ts";
 import { tamperArchive, tamperDatabase, urlOf } from "./story/tamper.ts";
+import { auditVerdict, checkVerdict } from "./story/verdict.ts";
 
 interface DemoOptions {
   data: string;
@@ -39,7 +40,7 @@ export function demoCommand(): Command {
     .option("--port <number>", "port to serve at; 0 for any free one", "0")
     .option("--once", "end with status 0 after the story")
     .option("--json", "print the story's facts as one JSON document")
-    .addHelpText("after", "\nExample:\n  minutebook demo --once --json\n")
+    .addHelpText("after", example("demo --once --json", "0 told, 2 something did not start"))
     .action(tell);
 }
 
@@ -47,6 +48,7 @@ async function tell(options: DemoOptions): Promise<void> {
   const started = Date.now();
   const data = resolve(options.data);
   await mkdir(data, { recursive: true });
+  status("starting PostgreSQL and the service");
   let service = await startService(data, Number(options.port));
   const port = Number(new URL(service.url).port);
   const interrupted = new Promise<undefined>((resolve) => {
@@ -62,6 +64,7 @@ async function tell(options: DemoOptions): Promise<void> {
   try {
     const told = await Promise.race([play({ data, started, restart }, service), interrupted]);
     if (told === undefined) return;
+    status("");
     const story = { ...told.story, seconds: ((Date.now() - started) / 1000).toFixed(1) };
     const text = options.json
       ? `${JSON.stringify(story, undefined, 2)}\n`
@@ -73,11 +76,17 @@ async function tell(options: DemoOptions): Promise<void> {
   }
 }
 
+/** What is being waited for, on a terminal only, where the next line takes its place. */
+function status(text: string): void {
+  if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${text}`);
+}
+
 async function play(
   stage: { data: string; started: number; restart: () => Promise<ServiceProcess> },
   first: ServiceProcess,
 ): Promise<{ story: Omit<Story, "seconds">; service: ServiceProcess }> {
   const { data, started } = stage;
+  status("setting up an instance");
   const tokens = await mintTokens(data);
   const api: Api = { server: first.url, token: tokens.values["operator"] ?? "" };
   // An instance of its own for every telling: what earlier ones left on their logs stays as it is.
@@ -89,6 +98,7 @@ async function play(
   const { log } = instance;
   const host = await Host.enrol(join(data, "hosts", log), { server: first.url, log, token });
   try {
+    status("delivering builds");
     const builds = demoBuilds(unique_id, started, FIRST_BUILDS);
     await host.write(builds, started);
     await host.deliver();
@@ -98,11 +108,13 @@ async function play(
     const usage = await usageOf(api, log);
     const outage = await outageScene(api, log, builds);
     const later = demoBuilds(unique_id, started, LATER_BUILDS, FIRST_JOB + BigInt(FIRST_BUILDS));
+    status("killing the service");
     const crash = await crashScene(
       { ...stage, api, log, host, service: first },
       later,
       started + 1,
     );
+    status("verifying, and verifying what was changed");
     const proofs = await trustNobody(data, api, instance, BigInt(build.index));
     const [{ platform = "" } = {}] = setup.instances;
     const story = {
