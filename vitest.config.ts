@@ -17,7 +17,7 @@ export default defineConfig({
       {
         test: {
           name: "real",
-          include: ["test/{store,flow,http}/**/*.test.ts", "test/embedded{,/**/*}.test.ts"],
+          include: ["test/{store,flow,http,command}/**/*.test.ts", "test/embedded{,/**/*}.test.ts"],
           pool: "forks",
           globalSetup: "test/template.ts",
           testTimeout: 60_000,

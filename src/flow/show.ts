@@ -111,11 +111,9 @@ export async function showHolds(showing: Showing, search: Search): Promise<Page<
 /** @throws Problem `not-found` */
 export async function showKeys({ sql }: Showing, { log, after }: Search): Promise<Page<ShownKey>> {
   const [listed] = await listLogs(sql, log);
-  const prefix = await recall(sql, log);
   const head = await readHead(sql, log);
-  if (listed === undefined || prefix === undefined || head === undefined) {
-    throw new Problem("not-found");
-  }
+  if (listed === undefined || head === undefined) throw new Problem("not-found");
+  const prefix = await recall(sql, log);
   await catchUp(sql, prefix, head.controlIndex);
   const found = await readRegister(sql, log, "key", { after: after ?? -1n, limit: PAGE });
   const standing = found.filter(({ index }) => index < head.size);
