@@ -21,7 +21,6 @@ const Environment = z.object({
   SERVICE_NAME: ServiceName.default("minutebook.localhost"),
   DATABASE_URL: z.string().startsWith("postgres").optional(),
   READER_DATABASE_URL: z.string().startsWith("postgres").optional(),
-  OWNER_DATABASE_URL: z.string().startsWith("postgres").optional(),
   ARCHIVE_URL: z.string().min(1).optional(),
   LOG_KEY_FILE: z.string().min(1).optional(),
   PRINCIPAL_KEY_FILE: z.string().min(1).optional(),
@@ -47,7 +46,6 @@ export interface Config {
   /** Undefined: the embedded default under the data folder. */
   external: External | undefined;
   readerDatabaseUrl: string | undefined;
-  ownerDatabaseUrl: string | undefined;
   verifierThreads: number | undefined;
   logLevel: "trace" | "debug" | "info" | "warn" | "error" | "silent";
 }
@@ -74,7 +72,6 @@ export function readConfig(environment: NodeJS.ProcessEnv = process.env): Config
     serviceName: values.SERVICE_NAME,
     external: externalOf(values, mode),
     readerDatabaseUrl: values.READER_DATABASE_URL,
-    ownerDatabaseUrl: values.OWNER_DATABASE_URL,
     verifierThreads: values.VERIFIER_THREADS,
     logLevel: values.LOG_LEVEL,
   };
@@ -112,11 +109,8 @@ function externalOf(
 }
 
 /** Of commands, each of which needs one or two: no host has to have them all. */
-const Surroundings = Environment.pick({
-  DATABASE_URL: true,
-  READER_DATABASE_URL: true,
-  OWNER_DATABASE_URL: true,
-}).extend({
+const Surroundings = Environment.pick({ DATABASE_URL: true, READER_DATABASE_URL: true }).extend({
+  OWNER_DATABASE_URL: z.string().startsWith("postgres").optional(),
   SUPERUSER_DATABASE_URL: z.string().startsWith("postgres").optional(),
   AUDITOR_DATABASE_URL: z.string().startsWith("postgres").optional(),
   MINUTEBOOK_SERVER: z.url({ protocol: /^https?$/ }).optional(),

@@ -12,29 +12,34 @@ export interface Progress {
 }
 
 /** @param unit what is counted, in the plural */
-export function showProgress(unit: string, stream = process.stderr): Progress {
-  return stream.isTTY ? bar(unit, stream) : lines(unit, stream);
+export function showProgress(unit: string, stream: Stream = process.stderr): Progress {
+  return stream.isTTY ? bars(unit, stream) : lines(unit, stream);
 }
 
-function bar(unit: string, stream: NodeJS.WriteStream): Progress {
-  const known = `{what} [{bar}] {value}/{total} ${unit} {eta_formatted}`;
-  const single = new SingleBar(
-    { format: known, hideCursor: true, clearOnComplete: true, stream },
-    Presets.shades_classic,
-  );
+type Stream = NodeJS.WriteStream | { isTTY: false; write(line: string): boolean };
+
+/** One bar after the other: a bar that is started twice would leave a timer behind. */
+function bars(unit: string, stream: NodeJS.WriteStream): Progress {
   let current: string | undefined;
+  let bar: SingleBar | undefined;
   return {
-    update: (what, done, total = done) => {
-      if (what !== current) single.start(total, done, { what });
+    update: (what, done, total) => {
+      if (what !== current) {
+        bar?.stop();
+        const format = total === undefined ? "{what} {value}" : "{what} [{bar}] {value}/{total}";
+        const options = { hideCursor: true, clearOnComplete: true, stream };
+        bar = new SingleBar({ ...options, format: `${format} ${unit}` }, Presets.shades_classic);
+        bar.start(total ?? 0, done, { what });
+      }
       current = what;
-      single.setTotal(total);
-      single.update(done);
+      if (total !== undefined) bar?.setTotal(total);
+      bar?.update(done);
     },
-    stop: () => single.stop(),
+    stop: () => bar?.stop(),
   };
 }
 
-function lines(unit: string, stream: NodeJS.WriteStream): Progress {
+function lines(unit: string, stream: Stream): Progress {
   let current: string | undefined;
   let next = LINE_EVERY;
   return {
