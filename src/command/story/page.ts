@@ -1,8 +1,6 @@
-/** The story as a page of text: at most 45 lines of at most 118 columns. */
+/** The story as a page of text of at most 45 lines. */
 import { NAMESPACE_NAMES } from "../demo.ts";
 import type { Story } from "./facts.ts";
-
-const COLUMNS = 118;
 
 export function page(story: Story, keepsServing: boolean): string {
   const lines = [
@@ -20,19 +18,30 @@ export function page(story: Story, keepsServing: boolean): string {
     "",
     ...next(story, keepsServing),
   ];
-  return `${lines.map((line) => line.slice(0, COLUMNS)).join("\n")}\n`;
+  return `${lines.join("\n")}\n`;
 }
 
 function build({ build, instance }: Story): string[] {
   const { line, kid, counter, digest, index, leaf, prev } = build;
   return [
     "1  One build, from the runner's log to the bill",
-    `   written    ${line}`,
-    `   signed     by key ${kid}, report ${counter}, SHA-256 ${digest}`,
-    `   entered    as entry ${index} of log ${instance.log}, after the entry with leaf ${prev}`,
-    `   leaf       ${leaf}`,
+    `   written    ${excerpt(line)}`,
+    `   signed     by key ${kid}`,
+    `              as its report ${counter}, SHA-256 ${digest}`,
+    `   entered    as entry ${index} of log ${instance.log}`,
+    `              leaf ${leaf} after ${prev}`,
     `   charged    ${build.duration_ms} ms × ${build.factor} (${build.machine_type}) = ${build.compute_ms} compute-ms ÷ 60,000 = ${build.compute_minutes} compute minutes`,
   ];
+}
+
+/** The members that are billed from, as the runner wrote them. */
+function excerpt(line: string): string {
+  const names = ["id", "duration_seconds", "status", "started_at", "finished_at"];
+  const job = line.slice(line.indexOf('"job":'));
+  const members = names.map(
+    (name) => new RegExp(`"${name}":("[^"]*"|[0-9.]+)`).exec(job)?.[0] ?? "",
+  );
+  return `{…"job":{${members.join(",…")}…}…}`;
 }
 
 function month({ month }: Story): string[] {
@@ -78,8 +87,7 @@ function next({ serving, seconds, instance }: Story, keepsServing: boolean): str
   const auditor = token_files["auditor"] ?? "";
   const lead = keepsServing ? `Serving at ${url} until Ctrl-C` : `Served at ${url}`;
   return [
-    `${lead}; everything lies in ${data}; told in ${seconds} s. Tokens: ${Object.values(token_files).join(", ")}`,
-    "Next:",
+    `${lead}; told in ${seconds} s. Everything lies in ${data}, tokens in ${Object.values(token_files).join(" and ")}.`,
     `   npx minutebook-audit verify ${data}/archive/${instance.log} --vkey ${vkey_file}`,
     `   npx minutebook check --data ${data}`,
     `   curl -H "Authorization: Bearer $(cat ${auditor})" "${url}/v1/usage?log=${instance.log}&group=namespace,tracking"`,

@@ -3,8 +3,6 @@ import { createHash } from "node:crypto";
 import { cp, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { AgentState, Client, claim, importFolder, SURROUNDINGS } from "../../agent/index.ts";
-import { computeMinutes } from "../../core/charge.ts";
-import { computeMs } from "../../core/unit.ts";
 import { type Api, call } from "../api.ts";
 import { type DemoBuild, OUTAGE, usageLogName } from "../demo.ts";
 import type { BuildFacts, Story } from "./facts.ts";
@@ -141,7 +139,7 @@ export async function outageScene(
     job: build.job,
     unanswered_minutes: String(unanswered),
     platform_minutes: String(ran + unanswered),
-    minutes: computeMinutes(computeMs(BigInt(rating.duration_ms) * 1_000_000n), 0),
+    minutes: String(ran),
   };
 }
 

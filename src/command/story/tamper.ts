@@ -1,7 +1,6 @@
 /** What an attacker with a disk or a superuser's password would do, done to copies. */
 import { cp, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { pipeline } from "node:stream/promises";
 import { bundlePath, TILE_WIDTH } from "../../core/tile.ts";
 import { connect, type Sql } from "../../store/connect.ts";
 import { migrate } from "../../store/migrations.ts";
@@ -83,8 +82,7 @@ export async function tamperDatabase(options: {
   const copy = connect(urlOf(superuserUrl, name), { max: 2 });
   try {
     await migrate({ sql: copy, folder: migrations, appliedBy: "story" });
-    for (const table of TABLES) await copyTable(source, copy, table);
-    for (const view of VIEWS) await copy`refresh materialized view ${copy(view)}`;
+    await copyTables(copy, superuserUrl);
     await copy`alter table entries disable trigger all`;
     await copy`
       update entries
@@ -101,10 +99,24 @@ export async function tamperDatabase(options: {
   };
 }
 
-async function copyTable(source: Sql, copy: Sql, table: string): Promise<void> {
-  const from = await source`copy ${source(table)} to stdout`.readable();
-  const to = await copy`copy ${copy(table)} from stdin`.writable();
-  await pipeline(from, to);
+/** Row by row through the server itself: COPY would need a stream for each table. */
+async function copyTables(copy: Sql, superuserUrl: string): Promise<void> {
+  const { hostname, password, pathname, port, username } = new URL(superuserUrl);
+  await copy.unsafe(`
+    create extension postgres_fdw;
+    create server original
+      foreign data wrapper postgres_fdw
+      options (host '${hostname}', port '${port}', dbname '${pathname.slice(1)}');
+    create user mapping for current_user
+      server original
+      options (user '${username}', password '${password}');
+    create schema original;
+    import foreign schema public limit to (${TABLES.join(", ")}) from server original into original;
+    ${TABLES.map((table) => `insert into public.${table} select * from original.${table};`).join("\n")}
+    drop extension postgres_fdw cascade;
+    drop schema original cascade;
+  `);
+  for (const view of VIEWS) await copy`refresh materialized view ${copy(view)}`;
 }
 
 /** The same server and account, another database. */
