@@ -19,6 +19,7 @@ import { insertCheckpoint } from "../store/checkpoints.ts";
 import type { Sql, Transaction } from "../store/connect.ts";
 import type { NewFile } from "../store/durable-files.ts";
 import { ensureSeal, keepWaiting, lockSeal, moveSeal, type Seal } from "../store/seals.ts";
+import { transact } from "../store/transact.ts";
 import type { Clock } from "./clock.ts";
 import { extend } from "./extend.ts";
 import type { SealGuard } from "./guard.ts";
@@ -52,7 +53,7 @@ export async function seal(options: Sealer & { log: string }): Promise<Sealed | 
   const { sql, guard, log } = options;
   await ensureSeal(sql, log);
   try {
-    const outcome = await sql.begin((tx) => sealLocked(tx, options));
+    const outcome = await transact(sql, (tx) => sealLocked(tx, options));
     if (outcome === "busy") return undefined;
     guard.sealed(log);
     return outcome === "unchanged" ? undefined : outcome;

@@ -1,9 +1,5 @@
 /** Long logs of small entries, written past the one door: for tests of what comes after append. */
 import { hash } from "node:crypto";
-import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { onTestFinished } from "vitest";
 import { encodeEntry, GENESIS_PREV } from "../../src/core/entry.ts";
 import { type Hash, leafHash, type Sha256 } from "../../src/core/hash.ts";
 import type { Signer } from "../../src/core/note.ts";
@@ -21,12 +17,12 @@ const PAGE = 4_096;
 export const nodeHash: Sha256 = (bytes) => new Uint8Array(hash("sha256", bytes, "buffer"));
 
 const KEY = testKey(7);
-const signers = new Map<string, Signer>();
+const ownSigners = new Map<string, Signer>();
 
 /** The log key of the service that these tests stand for. */
 export function signerFor(log: string): Signer {
-  const signer = signers.get(log) ?? { name: `chain.test/${log}`, ...KEY };
-  signers.set(log, signer);
+  const signer = ownSigners.get(log) ?? { name: `chain.test/${log}`, ...KEY };
+  ownSigners.set(log, signer);
   return signer;
 }
 
@@ -81,13 +77,6 @@ export class Chain {
   }
 }
 
-/** An empty folder that goes with the test. */
-export async function archiveFolder(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), "minutebook-archive-"));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
-  return folder;
-}
-
 /** The sizes that the database has checkpoints for. */
 export async function checkpointed(sql: Sql, log: string): Promise<bigint[]> {
   const rows = await sql<{ size: bigint }[]>`
@@ -101,21 +90,13 @@ export function failOn(error: unknown): never {
 }
 
 /** All that one process seals with; `now` is its clock. */
-export function sealerOf(sql: Sql, archive: Archive | string): Sealer & { now: number } {
+export function sealerOf(
+  sql: Sql,
+  archive: Archive | string,
+  signers: Sealer["signerFor"] = signerFor,
+): Sealer & { now: number } {
   const folder = typeof archive === "string" ? folderArchive(archive) : archive;
-  const sealer = { now: CHAIN_START, sql, archive: folder, signerFor, hash: nodeHash };
+  const sealer = { now: CHAIN_START, sql, archive: folder, signerFor: signers, hash: nodeHash };
   const clock = { now: () => sealer.now };
   return Object.assign(sealer, { clock, guard: openGuard({ ...sealer, clock }) });
-}
-
-/** Path to content of everything that was archived, without what is only staged. */
-export async function archived(root: string): Promise<Map<string, string>> {
-  const files = new Map<string, string>();
-  const found = await readdir(root, { recursive: true, withFileTypes: true });
-  for (const file of found.filter((entry) => entry.isFile())) {
-    const path = join(file.parentPath, file.name).slice(root.length + 1);
-    if (path.startsWith(".staging/")) continue;
-    files.set(path, await readFile(join(root, path), "base64"));
-  }
-  return files;
 }

@@ -3,7 +3,8 @@ import { seal } from "../../src/flow/seal.ts";
 import { folderArchive } from "../../src/store/archive.ts";
 import type { Transaction } from "../../src/store/connect.ts";
 import { type FreshDatabase, freshDatabase } from "../postgres.ts";
-import { archiveFolder, Chain, checkpointed, sealerOf } from "./chain.ts";
+import { Chain, checkpointed, sealerOf } from "./chain.ts";
+import { archiveFolder } from "./folder.ts";
 
 let db: FreshDatabase;
 beforeAll(async () => {

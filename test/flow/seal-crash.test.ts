@@ -1,10 +1,12 @@
 /** A sealer that dies, or whose disk fails, at any moment: what the next one makes of it. */
+import type { MakeDirectoryOptions } from "node:fs";
+import { dirname, join } from "node:path";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { seal } from "../../src/flow/seal.ts";
 import { folderArchive } from "../../src/store/archive.ts";
 import { type FreshDatabase, freshDatabase } from "../postgres.ts";
-import { archived, archiveFolder, Chain, checkpointed, sealerOf } from "./chain.ts";
-import { expectArchive, naiveFiles } from "./naive-archive.ts";
+import { Chain, checkpointed, sealerOf } from "./chain.ts";
+import { archived, archiveFolder, expectArchive, naiveFiles } from "./folder.ts";
 
 /** Counts what the code under test does to the disk; makes the n-th effect its last, or fail. */
 const disk = vi.hoisted(() => ({
@@ -15,7 +17,10 @@ const disk = vi.hoisted(() => ({
   dead: false,
   tripped: false,
 
-  async effect<T>(work: () => Promise<T>): Promise<T> {
+  /** What was done, in the order of completion: `sync PATH`, `link PATH`. */
+  done: [] as string[],
+
+  async effect<T>(what: string, work: () => Promise<T>): Promise<T> {
     if (disk.dead) throw new Error("dead");
     disk.effects += 1;
     const number = disk.effects;
@@ -30,29 +35,33 @@ const disk = vi.hoisted(() => ({
       disk.dead = true;
     }
     if (disk.dead) throw new Error("dead");
+    disk.done.push(what);
     return working;
   },
 
   reset(plan: { diesAfter?: number; failsAt?: number; code?: string } = {}): void {
-    const fresh = { effects: 0, diesAfter: 0, failsAt: 0, code: "", dead: false, tripped: false };
-    Object.assign(disk, fresh, plan);
+    const counts = { effects: 0, diesAfter: 0, failsAt: 0 };
+    Object.assign(disk, { ...counts, code: "", dead: false, tripped: false, done: [] }, plan);
   },
 }));
 
 vi.mock("node:fs/promises", async (importActual) => {
   const actual = await importActual<typeof import("node:fs/promises")>();
-  const counted =
-    <A extends unknown[], R>(call: (...args: A) => Promise<R>) =>
-    (...args: A): Promise<R> =>
-      disk.effect(() => call(...args));
-  const open: typeof actual.open = async (...args) => {
-    const file = await actual.open(...args);
-    file.writeFile = counted(file.writeFile.bind(file));
-    file.sync = counted(file.sync.bind(file));
+  const open: typeof actual.open = async (path, ...how) => {
+    const file = await actual.open(path, ...how);
+    const { writeFile, sync } = file;
+    file.writeFile = (data) => disk.effect(`write ${path}`, () => writeFile.call(file, data));
+    file.sync = () => disk.effect(`sync ${path}`, () => sync.call(file));
     return file;
   };
-  const { link, mkdir, unlink } = actual;
-  return { ...actual, open, link: counted(link), mkdir: counted(mkdir), unlink: counted(unlink) };
+  return {
+    ...actual,
+    open,
+    link: (from: string, to: string) => disk.effect(`link ${to}`, () => actual.link(from, to)),
+    unlink: (path: string) => disk.effect(`unlink ${path}`, () => actual.unlink(path)),
+    mkdir: (path: string, how?: MakeDirectoryOptions) =>
+      disk.effect(`mkdir ${path}`, () => actual.mkdir(path, how)),
+  };
 });
 
 let db: FreshDatabase;
@@ -75,10 +84,34 @@ async function halfSealed(number: number): Promise<{ chain: Chain; root: string 
   return { chain, root };
 }
 
+test("bytes are on disk before their name, and every name before the checkpoint that implies it", async () => {
+  const { chain, root } = await halfSealed(1);
+  disk.reset();
+  await seal({ ...sealerOf(db.writer, root), log: chain.log });
+  const { done } = disk;
+  const place = (what: string): number => done.indexOf(what);
+  const signed = place(`link ${join(root, chain.log, "checkpoint", String(SIZE))}`);
+  const names = done.slice(0, signed).filter((what) => what.startsWith("link "));
+  expect(names).toHaveLength(5);
+  for (const name of names) {
+    const written = done.slice(0, place(name)).filter((what) => what.startsWith("sync "));
+    expect(written.length).toBeGreaterThan(0);
+    for (
+      let folder = dirname(name.slice(5));
+      folder.length >= root.length;
+      folder = dirname(folder)
+    ) {
+      const synced = done.slice(place(name), signed);
+      expect(synced, folder).toContain(`sync ${folder}`);
+    }
+  }
+  expect(done.slice(signed)).toContain(`sync ${join(root, chain.log, "checkpoint")}`);
+});
+
 test("killed after any effect, what the next seal leaves is what one seal would have left", async () => {
   let killed = 0;
   for (let n = 1; killed === n - 1; n++) {
-    const { chain, root } = await halfSealed(n);
+    const { chain, root } = await halfSealed(100 + n);
     disk.reset({ diesAfter: n });
     await seal({ ...sealerOf(db.writer, root), log: chain.log }).catch(() => undefined);
     if (disk.tripped) {
@@ -91,7 +124,7 @@ test("killed after any effect, what the next seal leaves is what one seal would 
     expect(await checkpointed(db.reader, chain.log)).toEqual([BigInt(BEFORE), BigInt(SIZE)]);
   }
   expect(killed).toBeGreaterThan(40);
-}, 60_000);
+}, 120_000);
 
 test("killed after any effect, a seal that finds more entries goes on as well", async () => {
   const step = 3;
@@ -115,33 +148,27 @@ test("killed after any effect, a seal that finds more entries goes on as well", 
     expect(latest).toMatchObject({ size: BigInt(SIZE + 250) });
   }
   expect(killed).toBeGreaterThan(12);
-}, 60_000);
+}, 120_000);
 
-test.each([
-  { code: "ENOSPC", numbers: 2_000 },
-  { code: "EIO", numbers: 3_000 },
-])(
-  "when any one effect fails with $code, the seal says so or is whole, and so is the next one",
-  async ({ code, numbers }) => {
-    let failed = 0;
-    for (let n = 1; failed === n - 1; n++) {
-      const { chain, root } = await halfSealed(numbers + n);
-      const sealer = sealerOf(db.writer, root);
-      disk.reset({ failsAt: n, code });
-      const outcome = await seal({ ...sealer, log: chain.log }).catch((error: unknown) => error);
-      if (disk.tripped) failed += 1;
-      const sealed = await checkpointed(db.reader, chain.log);
-      if (sealed.includes(BigInt(SIZE))) {
-        expect(outcome).toMatchObject({ size: BigInt(SIZE) });
-      } else {
-        expect(outcome).toMatchObject({ code: "archive-unavailable", cause: { cause: { code } } });
-        expect(sealer.guard.state().get(chain.log)).toBe("archive-unavailable");
-        await seal({ ...sealer, log: chain.log });
-      }
-      expect(sealer.guard.state().size).toBe(0);
-      await expectArchive(root, chain, [BEFORE, SIZE]);
+test("when any one effect fails, the seal says so or is whole, and so is the next one", async () => {
+  let failed = 0;
+  for (let n = 1; failed === n - 1; n++) {
+    const { chain, root } = await halfSealed(2_000 + n);
+    const sealer = sealerOf(db.writer, root);
+    const code = n % 2 === 0 ? "ENOSPC" : "EIO";
+    disk.reset({ failsAt: n, code });
+    const outcome = await seal({ ...sealer, log: chain.log }).catch((error: unknown) => error);
+    if (disk.tripped) failed += 1;
+    const sealed = await checkpointed(db.reader, chain.log);
+    if (sealed.includes(BigInt(SIZE))) {
+      expect(outcome).toMatchObject({ size: BigInt(SIZE) });
+    } else {
+      expect(outcome).toMatchObject({ code: "archive-unavailable", cause: { cause: { code } } });
+      expect(sealer.guard.state().get(chain.log)).toBe("archive-unavailable");
+      await seal({ ...sealer, log: chain.log });
     }
-    expect(failed).toBeGreaterThan(40);
-  },
-  60_000,
-);
+    expect(sealer.guard.state().size).toBe(0);
+    await expectArchive(root, chain, [BEFORE, SIZE]);
+  }
+  expect(failed).toBeGreaterThan(40);
+}, 120_000);

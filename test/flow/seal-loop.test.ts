@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { sealDirty, sealLoop } from "../../src/flow/seal-loop.ts";
 import { type FreshDatabase, freshDatabase } from "../postgres.ts";
-import { archiveFolder, CHAIN_START, Chain, checkpointed, failOn, sealerOf } from "./chain.ts";
+import { CHAIN_START, Chain, checkpointed, failOn, sealerOf } from "./chain.ts";
+import { archiveFolder } from "./folder.ts";
 
 let db: FreshDatabase;
 beforeAll(async () => {

@@ -1,5 +1,8 @@
-/** What an archive must hold, from the definitions alone and from nothing that seal uses. */
-import { expect } from "vitest";
+/** Archives in folders: what one holds, and must hold by the definitions, with nothing that seal uses. */
+import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, onTestFinished } from "vitest";
 import { encodeBundle } from "../../src/core/bundle.ts";
 import { type Checkpoint, parseCheckpoint } from "../../src/core/checkpoint.ts";
 import { formatVkey, openNote, parseVkey } from "../../src/core/note.ts";
@@ -7,7 +10,26 @@ import { encodeBase64 } from "../../src/core/text.ts";
 import { bundlePath } from "../../src/core/tile.ts";
 import { naiveRoot, naiveTiles } from "../core/merkle.ts";
 import { verifyByOpenssl } from "../signing.ts";
-import { archived, type Chain, signerFor } from "./chain.ts";
+import { type Chain, signerFor } from "./chain.ts";
+
+/** An empty folder that goes with the test. */
+export async function archiveFolder(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), "minutebook-archive-"));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+/** Path to content of everything that was archived, without what is only staged. */
+export async function archived(root: string): Promise<Map<string, string>> {
+  const files = new Map<string, string>();
+  const found = await readdir(root, { recursive: true, withFileTypes: true });
+  for (const file of found.filter((entry) => entry.isFile())) {
+    const path = join(file.parentPath, file.name).slice(root.length + 1);
+    if (path.startsWith(".staging/")) continue;
+    files.set(path, await readFile(join(root, path), "base64"));
+  }
+  return files;
+}
 
 /** Every file that checkpoints of these sizes imply, from the definitions alone. */
 export function naiveFiles(chain: Chain, sizes: readonly number[]): Map<string, string> {
