@@ -155,7 +155,7 @@ test("time that runs backwards is named", async () => {
   expect(findings).toMatchObject([{ table: "entries", column: "at", index: String(index) }]);
 });
 
-test("L36: with no log, or a log's name without entries, nothing is verified, and that is no pass", async () => {
+test("L36: with no log at all nothing is verified, and that is no pass", async () => {
   const empty = await freshDatabase();
   let summary: Summary | undefined;
   for await (const event of check({ sql: empty.reader }, { hash: sha256 })) {
