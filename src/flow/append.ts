@@ -12,6 +12,7 @@ import { instantText } from "../core/unit.ts";
 import type { Transaction } from "../store/connect.ts";
 import { insertEntries, readGenesis } from "../store/entries.ts";
 import { createHead, lockCreation } from "../store/heads.ts";
+import { transact } from "../store/transact.ts";
 import { Chain } from "./chain.ts";
 import {
   type Committing,
@@ -21,7 +22,7 @@ import {
   type Memory,
   type Receipt,
 } from "./commit.ts";
-import { failureOf } from "./failure.ts";
+import { failureOf, spoken } from "./failure.ts";
 import { Lanes } from "./lane.ts";
 import type { Fit, Outcome } from "./settle.ts";
 
@@ -80,7 +81,7 @@ export function openAppender(options: AppendOptions): Appender {
       inTurn((resolve, reject) => {
         const item = (memory: Memory): Promise<void> =>
           commitEntry(options, memory, kind, make).then(resolve, (error: unknown) => {
-            reject(spoken(options, error));
+            reject(said(options, error));
           });
         lanes.push(log, { kind: "alone", item });
       }),
@@ -92,11 +93,12 @@ export function openAppender(options: AppendOptions): Appender {
       }),
     create: (body, log) =>
       inTurn((resolve, reject) => {
-        options.sql
-          .begin((tx) => createLog(options, tx, { body, log }))
-          .then(resolve, (error: unknown) => {
-            reject(spoken(options, error));
-          });
+        transact(options.sql, (tx) => createLog(options, tx, { body, log })).then(
+          resolve,
+          (error: unknown) => {
+            reject(said(options, error));
+          },
+        );
       }),
     close: async () => {
       closed = true;
@@ -139,7 +141,7 @@ async function committed(
   try {
     return await commitReports(options, memory, verdicts);
   } catch (error) {
-    if (failureOf(error) !== "data") throw spoken(options, error);
+    if (failureOf(error) !== "data") throw said(options, error);
     if (verdicts.length === 1) {
       options.failed?.(error);
       return [{ code: "busy" }];
@@ -150,11 +152,10 @@ async function committed(
   return [...before, ...(await committed(options, memory, verdicts.slice(half)))];
 }
 
-/** What is nobody's fault is `busy`. That holds for a lost COMMIT too: repetition is safe. */
-function spoken(options: AppendOptions, error: unknown): unknown {
-  if (failureOf(error) !== "later") return error;
-  options.failed?.(error);
-  return new Problem("busy");
+function said(options: AppendOptions, error: unknown): unknown {
+  const answer = spoken(error);
+  if (answer !== error) options.failed?.(error);
+  return answer;
 }
 
 async function createLog(

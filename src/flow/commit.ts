@@ -16,6 +16,7 @@ import { type LockedHead, lockHead, moveHead, readHead } from "../store/heads.ts
 import { insertJobs, type JobKey, readJobs } from "../store/jobs.ts";
 import { insertKey } from "../store/keys.ts";
 import { insertReports, readReports } from "../store/reports.ts";
+import { transact } from "../store/transact.ts";
 import { limitTransaction } from "../store/transaction.ts";
 import { Chain } from "./chain.ts";
 import type { Clock, Random } from "./clock.ts";
@@ -77,7 +78,7 @@ export async function commitReports(
   return await decided(options, memory, async (prefix) => {
     const early = instantText(options.clock.now());
     const candidates = verdicts.map((verdict) => candidateOf(prefix, verdict, early));
-    const { outcomes, head } = await options.sql.begin(async (tx) => {
+    const { outcomes, head } = await transact(options.sql, async (tx) => {
       const [locked, reports, jobs] = await Promise.all([
         hold(options, memory, prefix, tx),
         readReports(tx, memory.log, verdicts.map(counterKey)),
@@ -120,7 +121,7 @@ export async function commitEntry<K extends Kind>(
   make: Make<K>,
 ): Promise<Receipt> {
   return await decided(options, memory, async (prefix) => {
-    const { entry, receipt } = await options.sql.begin(async (tx) => {
+    const { entry, receipt } = await transact(options.sql, async (tx) => {
       const head = await hold(options, memory, prefix, tx);
       const at = laterOf(instantText(options.clock.now()), head.at);
       const body = await make(prefix, at, tx);

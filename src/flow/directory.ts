@@ -5,15 +5,16 @@
  */
 import type { Sql } from "../store/connect.ts";
 import { readKeys } from "../store/keys.ts";
+import { spoken } from "./failure.ts";
 
 export interface Directory {
-  /** Public keys of those kids that are enrolled anywhere. */
+  /** Public keys of those kids that are enrolled anywhere. @throws Problem `busy` */
   find(kids: readonly string[]): Promise<ReadonlyMap<string, Uint8Array>>;
   /**
    * The log that accounts for what this key signed for `log`: that one if the key is enrolled there,
    * otherwise the first that it was enrolled in. At once if that is known.
    *
-   * @throws Error for a kid that is enrolled nowhere
+   * @throws Problem `busy`; Error for a kid that is enrolled nowhere
    */
   home(kid: string, log: string | undefined): string | Promise<string>;
 }
@@ -29,7 +30,10 @@ export function openDirectory(sql: Sql): Directory {
 
   async function read(kids: readonly string[]): Promise<void> {
     const logs = new Map<string, string[]>();
-    for (const { kid, log, publicKey } of await readKeys(sql, kids)) {
+    const rows = await readKeys(sql, kids).catch((error: unknown) => {
+      throw spoken(error);
+    });
+    for (const { kid, log, publicKey } of rows) {
       const list = logs.get(kid) ?? [];
       list.push(log);
       logs.set(kid, list);

@@ -1,4 +1,5 @@
-/** What a failed transaction means for the batch that was in it. */
+/** What a failed query or transaction means for whoever waits for it. */
+import { Problem } from "../core/problem.ts";
 
 /**
  * - `data`: PostgreSQL cannot store a value of some row; without that row the batch would do.
@@ -32,4 +33,12 @@ export function failureOf(error: unknown): Failure {
   if (NO_CONNECTION.test(code)) return "later";
   if (code === CHECK_VIOLATION || code === NOT_NULL_VIOLATION) return "data";
   return (code.length === 5 && CLASSES[code.slice(0, 2)]) || "broken";
+}
+
+/** What is nobody's fault is `busy`. That holds for a lost COMMIT too: repetition is safe. */
+export function spoken(error: unknown): unknown {
+  if (failureOf(error) !== "later") return error;
+  const problem = new Problem("busy");
+  problem.cause = error;
+  return problem;
 }

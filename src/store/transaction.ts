@@ -8,18 +8,12 @@ const IDLE_MS = 5_000;
 /**
  * Until the transaction ends. A process that stalls in it (a long pause, a lost network) is thrown out
  * by the server, so that it never keeps the others waiting for longer than this.
- *
- * The planner is kept to index scans: on a young table its statistics know nothing yet, and one hash
- * join under the lock would read all that was ever reported.
  */
 export async function limitTransaction(tx: Transaction): Promise<void> {
   await tx`
     select
       set_config('lock_timeout', ${String(LOCK_MS)}, true),
       set_config('statement_timeout', ${String(STATEMENT_MS)}, true),
-      set_config('idle_in_transaction_session_timeout', ${String(IDLE_MS)}, true),
-      set_config('enable_seqscan', 'off', true),
-      set_config('enable_hashjoin', 'off', true),
-      set_config('enable_mergejoin', 'off', true)
+      set_config('idle_in_transaction_session_timeout', ${String(IDLE_MS)}, true)
   `;
 }

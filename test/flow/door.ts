@@ -117,11 +117,11 @@ export async function closeHouse({ archive, database, doors }: House): Promise<v
 export async function newLog(
   door: Door,
   unique_id: string,
-  { card = CARD, ...body }: Partial<NewLog> & { card?: typeof CARD | undefined } = {},
+  { card = CARD, ...body }: Partial<NewLog> & { card?: typeof CARD | "none" } = {},
 ): Promise<string> {
   const input = { unique_id, platform: "dotcom", billing_from: LONG_AGO, ...body };
   const { log } = await create(door, NewLog.parse(input));
-  if (card !== undefined) await door.appender.control(log, "rate_card", () => card);
+  if (card !== "none") await door.appender.control(log, "rate_card", () => card);
   return log;
 }
 
