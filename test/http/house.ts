@@ -59,6 +59,8 @@ export async function tokenOf(roles: readonly Role[], scope: Scope = {}): Promis
   return await localToken(ISSUER_KEY, grants, { subject: roles.join(" ") });
 }
 
+type At = Pick<Service, "url">;
+
 export interface Answered {
   status: number;
   headers: Headers;
@@ -76,7 +78,7 @@ export interface Request {
 }
 
 export async function ask(
-  { url }: Pick<Service, "url">,
+  { url }: At,
   route: string,
   { token, json, jose, headers }: Request = {},
 ): Promise<Answered> {
@@ -111,12 +113,17 @@ export async function newLog(
   seed: number,
 ): Promise<{ log: string; token: string }> {
   const token = await everybody();
-  const body = { unique_id, platform: "dotcom", billing_from: "2026-01-01T00:00:00.000Z" };
-  const { log } = (await ask(house, "POST /v1/logs", { token, json: body })).json;
-  if (typeof log !== "string") throw new Error("no log");
-  await ask(house, `POST /v1/logs/${log}/rate_cards`, { token, json: cardBody() });
+  const log = await newLogOn(house, token, unique_id);
   await newAgent(house, log, seed);
   return { log, token };
+}
+
+export async function newLogOn(service: At, token: string, unique_id: string): Promise<string> {
+  const body = { unique_id, platform: "dotcom", billing_from: "2026-01-01T00:00:00.000Z" };
+  const { log } = (await ask(service, "POST /v1/logs", { token, json: body })).json;
+  if (typeof log !== "string") throw new Error("no log");
+  await ask(service, `POST /v1/logs/${log}/rate_cards`, { token, json: cardBody() });
+  return log;
 }
 
 export function cardBody(): object {
@@ -124,18 +131,19 @@ export function cardBody(): object {
   return card;
 }
 
+/** @param line of its runner, where it is not to be the usual one */
 export async function newAgent(
-  house: House,
+  service: At,
   log: string,
   seed: number,
   line: Partial<EnrolledRunner> = {},
+  token?: string,
 ): Promise<void> {
-  const token = await everybody();
   const json = { log, namespaces: [], runners: [{ ...RUNNER, ...line }] };
-  const enrolled = await ask(house, "POST /v1/enrolments", { token, json });
-  const secret = String(enrolled.json["token"]);
+  const asked = { token: token ?? (await everybody()), json };
+  const secret = String((await ask(service, "POST /v1/enrolments", asked)).json["token"]);
   const claim = { token: secret, claim: claimOf(seed, log, secret) };
-  const claimed = await ask(house, "POST /v1/enrolments/claim", { json: claim });
+  const claimed = await ask(service, "POST /v1/enrolments/claim", { json: claim });
   if (claimed.status !== 201) throw new Error(`not claimed: ${claimed.text}`);
 }
 
