@@ -150,7 +150,7 @@ interface Exact {
 
 function rowOf(sums: Sums, group: readonly Dimension[]): UsageRow {
   const keys = Object.fromEntries(group.map((name) => [name, String(sums[name])]));
-  return { billing_month: "", ...keys, ...figures(exact(sums)) };
+  return { billing_month: String(sums.billing_month), ...keys, ...figures(exact(sums)) };
 }
 
 function figures(sum: Exact): UsageFigures {
