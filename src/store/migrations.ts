@@ -77,11 +77,14 @@ export async function migrationState(
 }
 
 /**
- * Refuses unless the database has exactly the migrations of a folder: a process never runs on a
- * schema that it was not tested with. Throws `migration-pending`, or as `migrate` does.
+ * Refuses unless the database has every migration of a folder, unchanged. What a newer release added
+ * after them is let pass: versions N and N−1 run side by side while N is rolled out (DESIGN §14).
+ * Throws `migration-pending`, or as `migrate` does.
  */
 export async function requireCurrentSchema(sql: Sql, folder: string): Promise<void> {
-  const { pending } = await migrationState(sql, folder);
+  const files = await readMigrations(folder);
+  const count = await countApplied(sql, files, "newer-may-follow");
+  const pending = files.slice(count).map(({ name }) => name);
   if (pending.length === 0) return;
   throw new MigrationError("migration-pending", `not applied yet: ${pending.join(", ")}`);
 }
@@ -117,10 +120,14 @@ interface Applied {
 }
 
 /** How many of the files are applied: always the first ones, or it throws. */
-async function countApplied(sql: Sql, files: Migration[]): Promise<number> {
+async function countApplied(
+  sql: Sql,
+  files: Migration[],
+  beyond: "newer-may-follow" | "nothing-follows" = "nothing-follows",
+): Promise<number> {
   const [journal] = await sql`select where to_regclass('public.migrations') is not null`;
   if (journal === undefined) return 0;
-  const rows = await sql<Applied[]>`
+  const recorded = await sql<Applied[]>`
     select version, name, sha256, chain
     from public.migrations
     order by version collate "C"
@@ -130,9 +137,12 @@ async function countApplied(sql: Sql, files: Migration[]): Promise<number> {
     from public.schema_migrations
     order by version collate "C"
   `;
-  if (rows.map(versionOf).join() !== dbmate.map(versionOf).join()) {
+  if (recorded.map(versionOf).join() !== dbmate.map(versionOf).join()) {
     throw new MigrationError("migration-journal", "migrations and schema_migrations differ");
   }
+  const last = files.at(-1)?.version ?? "";
+  const rows =
+    beyond === "nothing-follows" ? recorded : recorded.filter(({ version }) => version <= last);
   for (const row of rows) compare(row, files);
   for (const [position, row] of rows.entries()) {
     const file = files[position];

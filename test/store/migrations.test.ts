@@ -147,7 +147,7 @@ test.each<[string, string, () => Promise<unknown>]>([
     "migration-edited",
     () => rename(join(folder, "0002_a.sql"), join(folder, "0002_c.sql")),
   ],
-  ["a file that is gone", "migration-missing", () => rm(join(folder, "0003_b.sql"))],
+  ["a file that is gone", "migration-missing", () => rm(join(folder, "0002_a.sql"))],
   [
     "a file that comes late",
     "migration-out-of-order",
@@ -178,6 +178,13 @@ test.each<[string, string, () => Promise<unknown>]>([
   await spoil();
   await expect(run()).rejects.toMatchObject({ code });
   await expect(requireCurrentSchema(db.writer, folder)).rejects.toMatchObject({ code });
+});
+
+test("the release before goes on starting on a schema that is newer, and does not migrate it", async () => {
+  await applyTwo();
+  await rm(join(folder, "0003_b.sql"));
+  await requireCurrentSchema(db.writer, folder);
+  await expect(run()).rejects.toMatchObject({ code: "migration-missing" });
 });
 
 test("a process refuses to start on a schema that lacks a file", async () => {
