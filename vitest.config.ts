@@ -10,7 +10,10 @@ export default defineConfig({
       {
         test: {
           name: "unit",
-          include: ["test/{core,format,agent,audit}/**/*.test.ts", "test/tidy.test.ts"],
+          include: [
+            "test/{core,format,agent,audit}/**/*.test.ts",
+            "test/{config,custody,telemetry,tidy}.test.ts",
+          ],
           testTimeout: 60_000,
         },
       },

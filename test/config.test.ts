@@ -1,0 +1,94 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, expect, test } from "vitest";
+import { ConfigError, readConfig, readIssuers, readKeySet } from "../src/config.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "minutebook-config-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const EXTERNAL = {
+  DATABASE_URL: "postgres://writer:hush@db/minutebook",
+  ARCHIVE_URL: "/archive",
+  LOG_KEY_FILE: "/keys/log.pem",
+  PRINCIPAL_KEY_FILE: "/keys/principal.key",
+  ISSUERS_FILE: "/etc/issuers.json",
+};
+
+function file(name: string, value: unknown): string {
+  const path = join(folder, name);
+  writeFileSync(path, typeof value === "string" ? value : JSON.stringify(value));
+  return path;
+}
+
+test("with nothing set, all is embedded, on this machine only, at a free port", () => {
+  expect(readConfig({})).toEqual({
+    mode: "development",
+    host: "127.0.0.1",
+    port: 0,
+    serviceName: "minutebook.localhost",
+    external: undefined,
+    readerDatabaseUrl: undefined,
+    ownerDatabaseUrl: undefined,
+    verifierThreads: undefined,
+    logLevel: "info",
+  });
+});
+
+test("production is what either variable calls so, and ours goes before Node's", () => {
+  expect(readConfig({ ...EXTERNAL, NODE_ENV: "production" }).mode).toBe("production");
+  expect(readConfig({ ...EXTERNAL, MINUTEBOOK_MODE: "production" }).mode).toBe("production");
+  const both = { NODE_ENV: "production", MINUTEBOOK_MODE: "development" };
+  expect(readConfig(both).mode).toBe("development");
+});
+
+test.each(Object.keys(EXTERNAL))(
+  "what is external is so in all parts: %s alone cannot be missing",
+  (name) => {
+    const { [name]: _, ...rest } = { ...EXTERNAL } as Record<string, string>;
+    expect(() => readConfig(rest)).toThrow(`set these too, or none of them: ${name}`);
+  },
+);
+
+test("every bad value is named, and no value is quoted", () => {
+  const secret = "mysql://user:hush@db";
+  const bad = { PORT: "70000", SERVICE_NAME: "has space", DATABASE_URL: secret, LOG_LEVEL: "loud" };
+  const read = () => readConfig(bad);
+  expect(read).toThrow(ConfigError);
+  for (const name of Object.keys(bad)) expect(read).toThrow(name);
+  expect(read).not.toThrow("hush");
+});
+
+const ISSUER = {
+  issuer: "https://issuer.example",
+  audience: "minutebook",
+  algorithms: ["ES256"],
+  jwks: { uri: "https://issuer.example/keys" },
+  grants: [{ claim: "groups", value: "auditors", role: "auditor", logs: "*" }],
+};
+
+test("an issuer says audience, algorithms, keys and what its claims grant", () => {
+  const [issuer] = readIssuers(file("good.json", [ISSUER]));
+  expect(issuer?.grants).toEqual([{ ...ISSUER.grants[0], namespaces: "*" }]);
+});
+
+test.each<[string, object]>([
+  ["no algorithm", { algorithms: [] }],
+  ["a symmetric algorithm", { algorithms: ["HS256"] }],
+  ["no signature at all", { algorithms: ["none"] }],
+  ["keys fetched in the clear", { jwks: { uri: "http://issuer.example/keys" } }],
+  ["no grants", { grants: [] }],
+  ["a role that there is not", { grants: [{ ...ISSUER.grants[0], role: "root" }] }],
+  ["a log that is no log", { grants: [{ ...ISSUER.grants[0], logs: ["all"] }] }],
+  ["more than that", { trusted: true }],
+])("an issuer with %s is refused", (_, change) => {
+  const path = file("bad.json", [{ ...ISSUER, ...change }]);
+  expect(() => readIssuers(path)).toThrow(ConfigError);
+});
+
+test("a file that is missing, no JSON, or without keys is refused by its name", () => {
+  const missing = join(folder, "missing.json");
+  expect(() => readIssuers(missing)).toThrow(missing);
+  expect(() => readIssuers(file("torn.json", "[{"))).toThrow("torn.json");
+  expect(() => readKeySet(file("empty.json", { keys: [] }))).toThrow("empty.json");
+});

@@ -1,0 +1,62 @@
+import { createPublicKey, generateKeyPairSync, verify } from "node:crypto";
+import { chmodSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, expect, test } from "vitest";
+import {
+  ensureSecretKey,
+  ensureSigningKey,
+  noteSigner,
+  rawPublicKey,
+  readSecretKey,
+  readSigningKey,
+} from "../src/custody.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "minutebook-custody-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const at = (name: string): string => join(folder, name);
+
+function pem(type: "ed25519" | "ed448"): string {
+  const { privateKey } = type === "ed25519" ? generateKeyPairSync(type) : generateKeyPairSync(type);
+  return privateKey.export({ format: "pem", type: "pkcs8" }).toString();
+}
+
+test("a key is made once, for its owner alone, and read ever after", () => {
+  const first = ensureSigningKey(at("keys/log.pem"));
+  expect(rawPublicKey(ensureSigningKey(at("keys/log.pem")))).toEqual(rawPublicKey(first));
+  expect(statSync(at("keys/log.pem")).mode & 0o777).toBe(0o600);
+  expect(statSync(at("keys")).mode & 0o777).toBe(0o700);
+  const secret = ensureSecretKey(at("keys/principal.key"));
+  expect(secret).toHaveLength(32);
+  expect(ensureSecretKey(at("keys/principal.key"))).toEqual(secret);
+  expect(readdirSync(at("keys")).sort()).toEqual(["log.pem", "principal.key"]);
+});
+
+test.each([0o640, 0o604, 0o620, 0o666])("a key file of mode %o is refused", (mode) => {
+  writeFileSync(at("open.pem"), pem("ed25519"), { mode: 0o600 });
+  chmodSync(at("open.pem"), mode);
+  expect(() => readSigningKey(at("open.pem"))).toThrow("open.pem: open to others; chmod 600");
+});
+
+test("what is no Ed25519 key is refused, and nothing of it is quoted", () => {
+  const secret = (name: string, text: string): string => {
+    writeFileSync(at(name), text, { mode: 0o600 });
+    return at(name);
+  };
+  expect(() => readSigningKey(at("missing.pem"))).toThrow("missing.pem: cannot be read");
+  expect(() => readSigningKey(secret("other.pem", pem("ed448")))).toThrow("not an Ed25519 key");
+  const torn = secret("torn.pem", "-----BEGIN PRIVATE KEY-----\nhush\n-----END PRIVATE KEY-----\n");
+  expect(() => readSigningKey(torn)).toThrow("torn.pem: not a private key in PEM");
+  expect(() => readSigningKey(torn)).not.toThrow("hush");
+  expect(() => readSecretKey(secret("short.key", "aHVzaA=="))).toThrow("fewer than 32 bytes");
+});
+
+test("a log's signer signs under its origin with the key of the file", () => {
+  const key = ensureSigningKey(at("keys/log.pem"));
+  const signer = noteSigner("minutebook.example/0a", key);
+  const message = new TextEncoder().encode("checkpoint");
+  expect(signer.name).toBe("minutebook.example/0a");
+  expect(signer.publicKey).toEqual(rawPublicKey(key));
+  expect(verify(null, message, createPublicKey(key), signer.sign(message))).toBe(true);
+});
