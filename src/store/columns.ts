@@ -3,7 +3,7 @@
  * postgres.js costs several times as much, and this is the inner loop of every commit.
  */
 
-/** Integers, instants and words that need no quoting: nothing of `{ } " , \` nor white space. */
+/** Integers, instants, words: none empty, nothing of `{ } " , \` nor white space, and not `null`. */
 export function plainColumn(values: readonly (string | bigint | undefined)[]): string {
   let text = "";
   for (const value of values) text += `${text && ","}${value === undefined ? "null" : value}`;
@@ -20,7 +20,7 @@ export function textColumn(values: readonly (string | undefined)[]): string {
   return `{${text}}`;
 }
 
-/** Bytes as base64, which `decode(…, 'base64')` takes: a third smaller than bytea's own hex. */
+/** Bytes, none empty, as base64 for `decode(…, 'base64')`: a third smaller than bytea's own hex. */
 export function bytesColumn(values: readonly Uint8Array[]): string {
   let text = "";
   for (const value of values) {
