@@ -1,12 +1,12 @@
 /** All that is kept while the entries go by, and closed when they have. */
 import type { Verify } from "../src/core/ed25519.ts";
 import type { Entry } from "../src/core/entry.ts";
-import type { Sha256 } from "../src/core/hash.ts";
 import type { UnknownEntry } from "./archive/block.ts";
 import type { Findings, OpenCode } from "./finding.ts";
-import { Judgement, type VerifySoon } from "./judgement.ts";
+import { Judgement } from "./judgement.ts";
 import { Admission } from "./prefix/admission.ts";
 import { startState } from "./prefix/state.ts";
+import type { Reading } from "./prefix/statement.ts";
 import { Accounts } from "./tally/accounts.ts";
 import { Counters, type KeyAccount } from "./tally/counters.ts";
 import { Jobs } from "./tally/jobs.ts";
@@ -16,9 +16,7 @@ import { Standing } from "./tally/standing.ts";
 import { type Charge, UsageCheck, type UsageFile } from "./tally/usage.ts";
 
 interface BooksOptions {
-  hash: Sha256;
   verify: Verify;
-  verifySoon: VerifySoon;
   openPiles: OpenPiles;
   usage: readonly UsageFile[];
 }
@@ -52,7 +50,8 @@ export class Books {
     this.#figures = usage.map((file) => new UsageCheck(file));
   }
 
-  take(entry: Entry | UnknownEntry): void {
+  /** `said` is what the entry's JWS says, where its kind has an agent's. */
+  take(entry: Entry | UnknownEntry, said: Reading | undefined): void {
     const { index, kind } = entry;
     this.#kinds.set(kind, (this.#kinds.get(kind) ?? 0n) + 1n);
     if (kind === "unknown-kind") {
@@ -63,16 +62,11 @@ export class Books {
       const state = startState(entry);
       this.#judges = {
         admission: new Admission(state, this.#outcome, this.#options.verify),
-        judgement: new Judgement(state, this.#tallies(), this.#outcome, this.#options),
+        judgement: new Judgement(state, this.#tallies(), this.#outcome),
       };
     }
     this.#judges?.admission.admit(entry);
-    this.#judges?.judgement.judge(entry);
-  }
-
-  /** Resolves when the signatures of all entries taken so far are judged. */
-  async settled(): Promise<void> {
-    await this.#judges?.judgement.settled();
+    this.#judges?.judgement.judge(entry, said);
   }
 
   /** What only all entries together can say. `size` of them were covered. */

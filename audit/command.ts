@@ -6,10 +6,11 @@ import { Command, CommanderError } from "commander";
 import { parseVkey, type Vkey } from "../src/core/note.ts";
 import { CannotLook } from "./finding.ts";
 import { folderSource, logsIn } from "./folder.ts";
-import { sha256, verifyNow, verifySoon } from "./native.ts";
+import { sha256, verifyNow } from "./native.ts";
 import { exitOf, printResult, resultJson } from "./print.ts";
 import { openSpill } from "./spill.ts";
 import { readUsageFile, type UsageFile } from "./tally/usage.ts";
+import { openThreads } from "./threads.ts";
 import { type AuditResult, audit } from "./verify.ts";
 
 /** Where the command writes to; `progress` wants a terminal. */
@@ -115,6 +116,7 @@ async function auditLog(
   given: { vkeys: readonly Vkey[]; usage: readonly UsageFile[]; progress: boolean },
 ): Promise<AuditResult> {
   const spill = openSpill();
+  const threads = openThreads();
   const bar = given.progress ? progressBar(log) : undefined;
   try {
     return await audit(folderSource(folder, log), {
@@ -123,13 +125,14 @@ async function auditLog(
       usage: given.usage.filter((file) => file.log === log),
       hash: sha256,
       verify: verifyNow,
-      verifySoon,
+      reader: threads,
       openPiles: spill.open,
       ...(bar && { onProgress: bar.update }),
     });
   } finally {
     bar?.stop();
     spill.close();
+    await threads.close();
   }
 }
 

@@ -1,27 +1,16 @@
 /** Every statement that an agent signed, judged again by the entries before it (BYTES §3). */
-import type { z } from "zod";
-import { admissibleSignature } from "../src/core/ed25519.ts";
 import type { Body, DispositionLine, Entry, EntryOf, HoldCode } from "../src/core/entry.ts";
-import type { Sha256 } from "../src/core/hash.ts";
-import type { CompactJws } from "../src/core/jws.ts";
-import { Attestation, fact, Report, TYP } from "../src/core/report.ts";
-import { decodeBase64, encodeUtf8 } from "../src/core/text.ts";
+import type { Report } from "../src/core/report.ts";
+import { decodeBase64 } from "../src/core/text.ts";
 import type { Findings, OpenCode } from "./finding.ts";
 import { inForce, type Key, type State } from "./prefix/state.ts";
-import { readStatement } from "./prefix/statement.ts";
+import type { Reading, SaidAttestation, SaidReport } from "./prefix/statement.ts";
 import { type Rating, rate } from "./rating.ts";
 import { ACCOUNT, type Account, type Accounts } from "./tally/accounts.ts";
 import type { Counters } from "./tally/counters.ts";
 import { type Jobs, STATED, type Statement } from "./tally/jobs.ts";
 import type { Standing } from "./tally/standing.ts";
 import type { Charge } from "./tally/usage.ts";
-
-/** An opinion on an admissible signature, which may take its time: 64 bytes, message, 32-byte key. */
-export type VerifySoon = (
-  signature: Uint8Array,
-  message: Uint8Array,
-  publicKey: Uint8Array,
-) => boolean | Promise<boolean>;
 
 /** Where what one entry says is kept until all entries have spoken. */
 export interface Tallies {
@@ -32,96 +21,83 @@ export interface Tallies {
   charge(charge: Charge): void;
 }
 
-interface Signed<P> {
-  key: Key;
-  payload: P;
-  digest: Uint8Array;
-}
+/** A statement, and the key that the prefix knows its signer by. */
+type Signed<S> = S & { key: Key };
 
 export class Judgement {
   readonly #state: State;
   readonly #tallies: Tallies;
   readonly #findings: Findings;
   readonly #open: Findings<OpenCode>;
-  readonly #hash: Sha256;
-  readonly #verify: VerifySoon;
-  #pending: Promise<void>[] = [];
-  /** Signatures that were looked at. */
+  /** Signatures that were judged. */
   signatures = 0n;
 
   constructor(
     state: State,
     tallies: Tallies,
     outcome: { findings: Findings; open: Findings<OpenCode> },
-    { hash, verifySoon }: { hash: Sha256; verifySoon: VerifySoon },
   ) {
     this.#state = state;
     this.#tallies = tallies;
     this.#findings = outcome.findings;
     this.#open = outcome.open;
-    this.#hash = hash;
-    this.#verify = verifySoon;
   }
 
-  /** Kinds without a statement are passed over. */
-  judge(entry: Entry): void {
+  /** `said` is what the entry's JWS says, where the kind has one. Other kinds are passed over. */
+  judge(entry: Entry, said: Reading | undefined): void {
+    if (entry.kind === "disposition") this.#disposition(entry);
+    const signed = said && this.#signed(entry.index, said);
+    if (signed?.kind === "attestation") {
+      this.#tallies.counters.attest(signed.key, signed.payload);
+    } else if (signed !== undefined) {
+      this.#report(entry, signed);
+    }
+  }
+
+  #report(entry: Entry, signed: Signed<SaidReport>): void {
     switch (entry.kind) {
       case "usage":
-        this.#usage(entry);
+        this.#usage(entry, signed);
         break;
       case "conflict":
-        this.#conflict(entry);
+        this.#conflict(entry, signed);
         break;
       case "hold":
-        this.#hold(entry);
-        break;
-      case "disposition":
-        this.#disposition(entry);
-        break;
-      case "attestation":
-        this.#attestation(entry);
+        this.#hold(entry, signed);
         break;
       default:
     }
   }
 
-  /** Resolves when the signatures seen so far are judged. */
-  async settled(): Promise<void> {
-    await Promise.all(this.#pending.splice(0));
-  }
-
-  #usage({ at, body, index }: EntryOf<"usage">): void {
+  #usage({ at, body, index }: EntryOf<"usage">, signed: Signed<SaidReport>): void {
     const released = body.hold !== undefined;
-    const signed = this.#report(index, body.jws, released ? ACCOUNT.released : ACCOUNT.usage);
-    if (signed === undefined) return;
+    this.#account(index, signed, released ? ACCOUNT.released : ACCOUNT.usage);
     if (released) this.#open.add("released-hold", { index }, `of entry ${body.hold}`);
     const { key, payload: report } = signed;
     const expected = judge(this.#state, key, report, at);
     if (typeof expected !== "string") this.#compare(index, body, expected);
     else if (!released) this.#findings.add(expected, { index }, "it stands as usage");
-    this.#book(index, report, { as: STATED.usage });
+    this.#book(index, signed, { as: STATED.usage });
     this.#tallies.charge(chargeOf(this.#state, index, body, report));
   }
 
-  #conflict({ at, body, index }: EntryOf<"conflict">): void {
-    const signed = this.#report(index, body.jws, ACCOUNT.conflict);
-    if (signed === undefined) return;
+  #conflict({ at, body, index }: EntryOf<"conflict">, signed: Signed<SaidReport>): void {
+    this.#account(index, signed, ACCOUNT.conflict);
     const expected = judge(this.#state, signed.key, signed.payload, at);
     if (typeof expected === "string") {
       this.#findings.add(expected, { index }, "it stands as a conflict");
     }
-    this.#book(index, signed.payload, { as: STATED.conflict, stands: BigInt(body.stands) });
+    this.#book(index, signed, { as: STATED.conflict, stands: BigInt(body.stands) });
   }
 
-  #hold({ at, body, index }: EntryOf<"hold">): void {
-    const signed = this.#report(index, body.jws, ACCOUNT.hold);
-    if (signed === undefined) return;
+  #hold({ at, body, index }: EntryOf<"hold">, signed: Signed<SaidReport>): void {
+    this.#account(index, signed, ACCOUNT.hold);
     const expected = judge(this.#state, signed.key, signed.payload, at);
     if (expected !== body.code) {
       const reason = typeof expected === "string" ? expected : "none";
       this.#findings.add("hold-unfounded", { index }, `held as ${body.code}, reason: ${reason}`);
     }
-    this.#book(index, signed.payload, { as: STATED.hold });
+    this.#book(index, signed, { as: STATED.hold });
   }
 
   #disposition({ body, index }: EntryOf<"disposition">): void {
@@ -156,61 +132,36 @@ export class Judgement {
     }
   }
 
-  #attestation({ body, index }: EntryOf<"attestation">): void {
-    const signed = this.#signed(index, body.jws, TYP.attestation, Attestation);
-    if (signed !== undefined) this.#tallies.counters.attest(signed.key, signed.payload);
-  }
-
-  #report(index: bigint, jws: string, account: Account): Signed<Report> | undefined {
-    const signed = this.#signed(index, jws, TYP.report, Report);
-    if (signed === undefined) return undefined;
-    const { digest, key, payload } = signed;
-    this.#tallies.accounts.note(digest, index, account);
+  #account(index: bigint, { digest, key, payload }: Signed<SaidReport>, as: Account): void {
+    this.#tallies.accounts.note(digest, index, as);
     this.#tallies.counters.note(key, BigInt(payload.counter), digest, index);
-    this.#tallies.standing.note(index, account === ACCOUNT.usage || account === ACCOUNT.released);
-    return signed;
+    this.#tallies.standing.note(index, as === ACCOUNT.usage || as === ACCOUNT.released);
   }
 
-  #signed<P extends { log: string }>(
-    index: bigint,
-    text: string,
-    typ: string,
-    shape: z.ZodType<P>,
-  ): Signed<P> | undefined {
-    const statement = readStatement(text, typ, shape);
-    if (typeof statement === "string") {
-      this.#findings.add(statement, { index }, `expected ${typ}`);
+  #signed(index: bigint, said: Reading): Signed<SaidReport | SaidAttestation> | undefined {
+    if (typeof said === "string") {
+      this.#findings.add(said, { index }, "what the entry holds cannot be read");
       return undefined;
     }
-    const { jws, payload } = statement;
-    const key = this.#state.keys.get(jws.kid);
+    const { holds, kid, payload } = said;
+    const key = this.#state.keys.get(kid);
     if (key === undefined) {
-      this.#findings.add("jws-key", { index }, `signed by the unknown key ${jws.kid}`);
+      this.#findings.add("jws-key", { index }, `signed by the unknown key ${kid}`);
       return undefined;
     }
-    this.#signature(index, jws, key);
+    this.signatures += 1n;
+    if (!holds) this.#findings.add("jws-signature", { index }, `by ${kid}`);
     if (payload.log !== this.#state.id) {
       this.#findings.add("jws-log", { index }, `a statement for log ${payload.log}`);
     }
-    return { key, payload, digest: this.#hash(encodeUtf8(text)) };
-  }
-
-  #signature(index: bigint, { input, kid, signature }: CompactJws, key: Key): void {
-    this.signatures += 1n;
-    const say = (holds: boolean): void => {
-      if (!holds) this.#findings.add("jws-signature", { index }, `by ${kid}`);
-    };
-    const opinion = admissibleSignature(signature) && this.#verify(signature, input, key.publicKey);
-    if (typeof opinion === "boolean") say(opinion);
-    else this.#pending.push(opinion.then(say));
+    return { ...said, key };
   }
 
   /** A runner that no enrolment names has no tracking, and then nothing stands for its jobs. */
-  #book(index: bigint, report: Report, as: { as: Statement["as"]; stands?: bigint }): void {
-    const tracking = this.#state.runners.get(report.runner.uuid)?.[0]?.tracking;
+  #book(index: bigint, { fact, payload }: SaidReport, as: Pick<Statement, "as" | "stands">): void {
+    const tracking = this.#state.runners.get(payload.runner.uuid)?.[0]?.tracking;
     if (tracking === undefined) return;
-    const job = BigInt(report.job.id);
-    this.#tallies.jobs.note({ tracking, job, index, fact: fact(report, this.#hash), ...as });
+    this.#tallies.jobs.note({ tracking, job: BigInt(payload.job.id), index, fact, ...as });
   }
 
   #compare(index: bigint, body: Body<"usage">, expected: Expected): void {
@@ -237,8 +188,9 @@ function judge(state: State, key: Key, report: Report, at: string): HoldCode | E
   );
   const runner = inForce(state.runners.get(report.runner.uuid), finished_at);
   if (!speaks || runner === undefined) return "outside-enrolment";
-  const ahead = BigInt(Date.parse(finished_at) - Date.parse(at));
-  if (ahead > BigInt(state.log.skew_ms)) return "future";
+  // Texts of one width compare as the instants do; only a report from the future costs two parses.
+  const ahead = finished_at > at ? Date.parse(finished_at) - Date.parse(at) : 0;
+  if (BigInt(ahead) > BigInt(state.log.skew_ms)) return "future";
   if (BigInt(duration_ms) > BigInt(state.log.duration_cap_ms)) return "over-cap";
   const rating = rate(state, report, runner);
   return rating === undefined ? "no-rate" : { ...rating, enrolment: String(key.enrolment) };

@@ -12,7 +12,8 @@ import { surplus } from "./archive/surplus.ts";
 import { walk } from "./archive/walk.ts";
 import { Books } from "./books.ts";
 import { CannotLook, Findings, type OpenCode } from "./finding.ts";
-import type { VerifySoon } from "./judgement.ts";
+import { hear } from "./hearing.ts";
+import type { Reader } from "./prefix/statement.ts";
 import type { Source } from "./source.ts";
 import type { KeyAccount } from "./tally/counters.ts";
 import type { Month } from "./tally/months.ts";
@@ -26,7 +27,8 @@ export interface AuditOptions {
   vkeys: readonly Vkey[];
   hash: Sha256;
   verify: Verify;
-  verifySoon: VerifySoon;
+  /** Reads and verifies what agents signed, on as many cores as there are. */
+  reader: Reader;
   openPiles: OpenPiles;
   /** Figures of this log to hold against the entries. */
   usage: readonly UsageFile[];
@@ -52,9 +54,6 @@ export interface AuditResult {
   findings: Findings;
   open: Findings<OpenCode>;
 }
-
-/** Signatures of this many bundles are in flight at once. */
-const BUNDLES_IN_FLIGHT = 2;
 
 /** @throws CannotLook when nothing can be verified: no key, no checkpoint, no entries, no access */
 export async function audit(source: Source, options: AuditOptions): Promise<AuditResult> {
@@ -87,15 +86,12 @@ interface Reading extends AuditOptions {
 }
 
 async function read(source: Source, top: Checkpoint, reading: Reading): Promise<void> {
-  const { books, checkpoints, findings, hash, log, onProgress } = reading;
-  const inFlight: Promise<void>[] = [];
+  const { books, checkpoints, findings, hash, log, onProgress, reader } = reading;
+  const blocks = walk({ source, log, top, hash, findings, checkpoints });
   let done = 0n;
-  for await (const block of walk({ source, log, top, hash, findings, checkpoints })) {
-    for (const entry of block.entries) books.take(entry);
-    inFlight.push(books.settled());
-    if (inFlight.length > BUNDLES_IN_FLIGHT) await inFlight.shift();
-    done += BigInt(block.width);
+  for await (const { heard, width } of hear(blocks, reader)) {
+    for (const { entry, said } of heard) books.take(entry, said);
+    done += BigInt(width);
     onProgress?.(done, top.size);
   }
-  await Promise.all(inFlight);
 }

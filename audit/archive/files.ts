@@ -26,9 +26,11 @@ interface File {
 const HASH_BYTES = 32;
 
 export async function readBlock(source: Source, index: bigint, width: number): Promise<BlockFiles> {
-  const bundle = readWidth(source, (as) => bundlePath(index, as), width);
-  const tile = readWidth(source, (as) => tilePath(0, index, as), width);
-  return { index, width, bundle: await bundle, tile: await tile };
+  const [bundle, tile] = await Promise.all([
+    readWidth(source, (as) => bundlePath(index, as), width),
+    readWidth(source, (as) => tilePath(0, index, as), width),
+  ]);
+  return { index, width, bundle, tile };
 }
 
 /** C2SP tlog-tiles: a partial file may be gone once the full one is there. */
@@ -102,15 +104,14 @@ export async function compareTile(
 /** Compares what smaller checkpoints left of a bundle: a log that forked could have left it. */
 export async function compareBundles(
   source: Source,
-  index: bigint,
+  { bundle, index }: BlockFiles,
   entries: readonly Uint8Array[],
   findings: Findings,
 ): Promise<void> {
   const pathOf = (as: number): string => bundlePath(index, as);
   for await (const { path, width, bytes } of olderPartials(source, pathOf, entries.length)) {
-    const { entries: older, cut } = splitBundle(bytes);
-    const begins = older.every((entry, i) => equal(entry, entries[i] ?? new Uint8Array()));
-    if (!cut && older.length === width && begins) continue;
+    const end = entries.slice(0, width).reduce((sum, entry) => sum + 2 + entry.length, 0);
+    if (bundle !== undefined && equal(bytes, bundle.bytes.subarray(0, end))) continue;
     findings.add("bundle-partial", { path }, "not what the bundle begins with");
   }
 }

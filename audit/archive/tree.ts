@@ -16,7 +16,7 @@ export class Tree {
   readonly #hash: Sha256;
   #size = 0n;
   /** Roots of the perfect subtrees from left to right, one for each one-bit of the size. */
-  #peaks: Hash[] = [];
+  readonly #peaks: Hash[] = [];
   /** Hashes of each level's unfinished tile. */
   readonly #levels: Hash[][] = [];
 
@@ -31,9 +31,15 @@ export class Tree {
   /** The tiles that this leaf completes, lowest level first. */
   push(leaf: Hash): Filled[] {
     const full: Filled[] = [];
-    this.#peaks = this.#with(leaf, (height, node) => {
+    let node = leaf;
+    this.#collect(0, node, full);
+    let height = 0;
+    for (let bits = this.#size; bits & 1n; bits >>= 1n) {
+      node = nodeHash(this.#peaks.pop() ?? node, node, this.#hash);
+      height += 1;
       if (height % TILE_HEIGHT === 0) this.#collect(height / TILE_HEIGHT, node, full);
-    });
+    }
+    this.#peaks.push(node);
     this.#size += 1n;
     return full;
   }
@@ -42,12 +48,9 @@ export class Tree {
     return foldPeaks(this.#peaks, this.#hash);
   }
 
-  /** The root that one more leaf would give. */
+  /** The root that one more leaf would give: a leaf is a peak of its own, until it is paired. */
   rootWith(leaf: Hash): Hash {
-    return foldPeaks(
-      this.#with(leaf, () => {}),
-      this.#hash,
-    );
+    return foldPeaks([...this.#peaks, leaf], this.#hash);
   }
 
   /** What is left at the end: the partial tiles of this size. */
@@ -55,21 +58,6 @@ export class Tree {
     return this.#levels.flatMap((hashes, level) =>
       hashes.length === 0 ? [] : [{ level, index: this.#size >> shift(level), hashes }],
     );
-  }
-
-  /** The peaks after one more leaf; `grown` is told of each node that it completes. */
-  #with(leaf: Hash, grown: (height: number, node: Hash) => void): Hash[] {
-    const peaks = this.#peaks.slice();
-    let node = leaf;
-    let height = 0;
-    grown(height, node);
-    for (let bits = this.#size; bits & 1n; bits >>= 1n) {
-      node = nodeHash(peaks.pop() ?? node, node, this.#hash);
-      height += 1;
-      grown(height, node);
-    }
-    peaks.push(node);
-    return peaks;
   }
 
   #collect(level: number, node: Hash, full: Filled[]): void {

@@ -114,7 +114,7 @@ class Walker {
       }
     });
     await this.#compare();
-    await compareBundles(source, files.index, entries, findings);
+    await compareBundles(source, files, entries, findings);
     return judged;
   }
 

@@ -23,6 +23,7 @@ export const OTHER_LOG_ID = "ffeeddccbbaa99887766554433221100";
 export const NOW = "2026-11-20T12:00:00.000Z";
 export const LONG_AGO = "2026-01-01T00:00:00.000Z";
 export const SALT = encodeBase64(new Uint8Array(16));
+export const TOKEN = encodeBase64(sha256(Uint8Array.of(2)));
 
 export interface Agent {
   kid: string;
@@ -85,6 +86,18 @@ export function limit(namespace: string, minutes: string, version = "1"): Body<"
     source: "plan",
     source_version: version,
   };
+}
+
+/** An enrolment that nobody has claimed, and the digest of its token. */
+export function enrolment(said: Partial<Body<"enrolment">> = {}): Body<"enrolment"> {
+  const body = {
+    by: "operator",
+    claim_until: NOW,
+    namespaces: [],
+    runners: [line("x")],
+    salt: SALT,
+  };
+  return { ...body, token_sha256: TOKEN, ...said };
 }
 
 export class TestLog {

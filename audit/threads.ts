@@ -1,0 +1,72 @@
+/** What agents signed, read and verified on all cores, while the calling thread goes on. */
+import { availableParallelism } from "node:os";
+import { Worker } from "node:worker_threads";
+import type { Reader, Reading, SignedText } from "./prefix/statement.ts";
+
+export interface ThreadReader extends Reader {
+  /** What is still under way is never answered. */
+  close(): Promise<void>;
+}
+
+/** What a thread is told: keys to learn, or texts to read and answer. */
+export type Order =
+  | { kind: "learn"; kid: string; publicKey: Uint8Array }
+  | { kind: "read"; texts: readonly SignedText[] };
+
+/** Small enough that a bundle keeps four threads busy, large enough that passing it costs little. */
+const TEXTS_PER_ORDER = 64;
+
+interface Thread {
+  worker: Worker;
+  /** Orders that it was given, oldest first: it answers in this order. */
+  waiting: { answer(readings: Reading[]): void; fail(error: unknown): void }[];
+}
+
+/** Threads start with the first text, for a log without any needs none. */
+export function openThreads(count = availableParallelism()): ThreadReader {
+  const threads: Thread[] = [];
+  const learned: Order[] = [];
+
+  const order = (texts: readonly SignedText[]): Promise<Reading[]> => {
+    while (threads.length < count) threads.push(startThread(learned));
+    const idlest = threads.reduce((a, b) => (b.waiting.length < a.waiting.length ? b : a));
+    return new Promise((answer, fail) => {
+      idlest.waiting.push({ answer, fail });
+      idlest.worker.postMessage({ kind: "read", texts } satisfies Order);
+    });
+  };
+
+  return {
+    learn: (kid, publicKey) => {
+      const lesson: Order = { kind: "learn", kid, publicKey };
+      learned.push(lesson);
+      for (const { worker } of threads) worker.postMessage(lesson);
+    },
+    read: async (texts) => {
+      const orders: Promise<Reading[]>[] = [];
+      for (let from = 0; from < texts.length; from += TEXTS_PER_ORDER) {
+        orders.push(order(texts.slice(from, from + TEXTS_PER_ORDER)));
+      }
+      return (await Promise.all(orders)).flat();
+    },
+    close: async () => {
+      await Promise.all(threads.map(({ worker }) => worker.terminate()));
+    },
+  };
+}
+
+function startThread(learned: readonly Order[]): Thread {
+  const source = import.meta.url.endsWith(".ts");
+  const worker = new Worker(new URL(source ? "thread.ts" : "thread.js", import.meta.url), {
+    execArgv: source ? ["--import", "tsx"] : [],
+  });
+  const thread: Thread = { worker, waiting: [] };
+  for (const lesson of learned) worker.postMessage(lesson);
+  worker.on("message", (readings: Reading[]) => {
+    thread.waiting.shift()?.answer(readings);
+  });
+  worker.on("error", (error) => {
+    for (const { fail } of thread.waiting.splice(0)) fail(error);
+  });
+  return thread;
+}

@@ -1,0 +1,168 @@
+import { expect, test } from "vitest";
+import { exitOf } from "../../audit/print.ts";
+import { auditFiles, filesOf, said } from "./archive.ts";
+import { type Agent, card, enrolment, LONG_AGO, limit, line, NOW, SALT, TestLog } from "./log.ts";
+
+const LATER = "2026-11-20T12:00:00.001Z";
+const BY = { approval: "", by: "finance", salt: SALT };
+
+function classOf(class_: string, effective_from: string) {
+  return { ...BY, class: class_, effective_from, project_id: "1", source: "s" };
+}
+
+/** What no honest service would have written, by the rule that it breaks. */
+const CASES: [string, string, (log: TestLog, agent: Agent) => void][] = [
+  [
+    "two-trackings",
+    "a runner enrolled a second time with another tracking",
+    (log) => {
+      const again = line("runner-a", { tracking: "self_managed", effective_from: LATER });
+      log.force("enrolment", enrolment({ runners: [again] }));
+    },
+  ],
+  [
+    "two-trackings",
+    "a runner with two trackings in one enrolment",
+    (log) => {
+      const runners = [line("x"), line("x", { tracking: "self_managed", effective_from: LATER })];
+      log.force("enrolment", enrolment({ runners }));
+    },
+  ],
+  [
+    "namespaces-needed",
+    "a group runner without namespaces",
+    (log) => {
+      log.force("enrolment", enrolment({ runners: [line("x", { runner_type: "group" })] }));
+    },
+  ],
+  [
+    "namespaces-needed",
+    "an instance runner with namespaces",
+    (log) => {
+      log.force("enrolment", enrolment({ namespaces: ["1"] }));
+    },
+  ],
+  [
+    "starts-in-the-past",
+    "a second machine type that reaches back",
+    (log) => {
+      log.force("enrolment", enrolment({ runners: [line("runner-a", { effective_from: NOW })] }));
+    },
+  ],
+  [
+    "starts-in-the-past",
+    "a second card that reaches back",
+    (log) => {
+      log.force("rate_card", card({ effective_from: NOW }));
+    },
+  ],
+  [
+    "starts-in-the-past",
+    "a second class that reaches back",
+    (log) => {
+      log.force("project_class", classOf("oss", LONG_AGO));
+      log.force("project_class", classOf("fork", NOW));
+    },
+  ],
+  [
+    "starts-in-the-past",
+    "a second limit that reaches back",
+    (log) => {
+      log.force("quota", limit("1", "400"));
+      log.force("quota", { ...limit("1", "500", "2"), effective_from: NOW });
+    },
+  ],
+  [
+    "stale-source-version",
+    "an older version of a limit",
+    (log) => {
+      log.force("quota", limit("1", "400", "2"));
+      log.force("quota", { ...limit("1", "500", "2"), effective_from: LATER });
+    },
+  ],
+  [
+    "invalid-factor",
+    "a factor over zero",
+    (log) => {
+      log.force("rate_card", card({ effective_from: LATER, runner_factors: { "*": "1/0" } }));
+    },
+  ],
+  [
+    "invalid-factor",
+    "a machine's factor that is a share of minutes",
+    (log) => {
+      const runner_factors = { "*": "monthly_minutes/300000" };
+      log.force("rate_card", card({ effective_from: LATER, runner_factors }));
+    },
+  ],
+  [
+    "invalid-factor",
+    "a class's factor over zero",
+    (log) => {
+      log.force("rate_card", card({ effective_from: LATER, project_factors: { oss: "1/0" } }));
+    },
+  ],
+  [
+    "months-in-order",
+    "a month closed before it is over",
+    (log) => {
+      log.force("month_closing", { ...BY, month: "2026-11-01" });
+    },
+  ],
+  [
+    "months-in-order",
+    "a month passed over",
+    (log) => {
+      log.force("month_closing", { ...BY, month: "2026-08-01" });
+      log.force("month_closing", { ...BY, month: "2026-10-01" });
+    },
+  ],
+  [
+    "months-in-order",
+    "a withdrawal of a closing that is not the last",
+    (log) => {
+      const first = log.force("month_closing", { ...BY, month: "2026-09-01" });
+      log.force("month_closing", { ...BY, month: "2026-10-01" });
+      log.force("month_closing_withdrawn", { ...BY, closing: first });
+    },
+  ],
+];
+
+test.each(CASES)("%s: %s", async (code, _, write) => {
+  const log = new TestLog();
+  log.write("rate_card", card());
+  const agent = log.enrol(2, [line("runner-a")]);
+  write(log, agent);
+  const result = await auditFiles(filesOf(log));
+  expect(said(result)).toEqual({ codes: [code], first: BigInt(log.size - 1) });
+  expect(exitOf(result)).toBe(1);
+});
+
+test("a withdrawn closing no longer moves usage, and the month may close again", async () => {
+  const log = new TestLog();
+  log.write("rate_card", card());
+  const agent = log.enrol(2, [line("runner-a")]);
+  const closing = log.write("month_closing", { ...BY, month: "2026-10-01" });
+  log.write("month_closing_withdrawn", { ...BY, closing });
+  log.submit(agent, { finished: "2026-10-31T23:59:59.999Z" });
+  log.write("month_closing", { ...BY, month: "2026-10-01" });
+  log.submit(agent, { finished: "2026-10-31T23:59:59.999Z" });
+  const { findings, months } = await auditFiles(filesOf(log));
+  expect(findings.listed).toEqual([]);
+  expect(months.map(({ billing_month }) => billing_month)).toEqual(["2026-10-01", "2026-11-01"]);
+});
+
+test("under dual control a control entry without an approval is a finding", async () => {
+  const log = new TestLog(undefined, { control: "dual" });
+  log.write("rate_card", card());
+  expect(said(await auditFiles(filesOf(log)))).toEqual({ codes: ["approval-required"], first: 1n });
+});
+
+test("an approval that this version cannot judge is never a pass", async () => {
+  const log = new TestLog(undefined, { control: "dual" });
+  log.write("rate_card", card({ approval: "0" }));
+  const result = await auditFiles(filesOf(log));
+  expect(result.findings.count).toBe(0);
+  expect(result.open.first).toMatchObject({ code: "unknown-approval", index: 1n });
+  expect(exitOf(result)).toBe(2);
+});

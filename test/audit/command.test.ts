@@ -1,0 +1,145 @@
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { afterAll, beforeEach, expect, test } from "vitest";
+import { run } from "../../audit/command.ts";
+import { type Files, filesOf, vkeyText } from "./archive.ts";
+import { honestLog, smallLog } from "./honest.ts";
+import { LOG_ID, OTHER_LOG_ID } from "./log.ts";
+
+const HOME = mkdtempSync(join(tmpdir(), "audit-command-"));
+afterAll(() => rmSync(HOME, { recursive: true }));
+
+const HONEST = filesOf(smallLog());
+let folders = 0;
+let folder = "";
+beforeEach(() => {
+  folder = join(HOME, String(folders++));
+  mkdirSync(folder);
+});
+
+function store(files: Files, id = LOG_ID): void {
+  for (const [path, bytes] of files) {
+    mkdirSync(dirname(join(folder, id, path)), { recursive: true });
+    writeFileSync(join(folder, id, path), bytes);
+  }
+}
+
+async function command(...args: string[]): Promise<{ exit: number; out: string; err: string }> {
+  let out = "";
+  let err = "";
+  const exit = await run(args, {
+    out: (text) => {
+      out += text;
+    },
+    err: (text) => {
+      err += text;
+    },
+    progress: false,
+  });
+  return { exit, out, err };
+}
+
+test("an honest archive is proven, exit 0", async () => {
+  store(filesOf(honestLog().log, [1, 9, honestLog().log.size]));
+  const { exit, out, err } = await command("verify", folder, "--vkey", vkeyText());
+  expect(out).toContain("PROVEN");
+  expect({ exit, err }).toEqual({ exit: 0, err: "" });
+});
+
+test("one log of an archive is named as an argument or in the path; without, all are looked at", async () => {
+  store(HONEST);
+  store(filesOf(smallLog(OTHER_LOG_ID)), OTHER_LOG_ID);
+  mkdirSync(join(folder, ".staging"));
+  const vkeys = ["--vkey", vkeyText(), "--vkey", vkeyText(OTHER_LOG_ID)];
+  const all = await command("verify", folder, ...vkeys, "--json");
+  expect(all.exit).toBe(0);
+  expect(JSON.parse(all.out).logs).toMatchObject([
+    { log: LOG_ID, exit: 0, size: "7", checkpoints: 1, findings: { count: 0 } },
+    { log: OTHER_LOG_ID, exit: 0 },
+  ]);
+  const one = ["verify", folder, LOG_ID, "--vkey", vkeyText()];
+  expect((await command(...one)).exit).toBe(0);
+  expect((await command("verify", join(folder, LOG_ID), "--vkey", vkeyText())).exit).toBe(0);
+  // The other log's key is not given: one proven log is not all.
+  expect((await command("verify", folder, "--vkey", vkeyText())).exit).toBe(2);
+});
+
+test("a finding is exit 1, with the first index named", async () => {
+  store(HONEST);
+  const path = join(folder, LOG_ID, "tile/entries/000.p/7");
+  const bytes = Buffer.from(HONEST.get("tile/entries/000.p/7") ?? "");
+  bytes[bytes.indexOf('"at"') + 10] = 0x31;
+  writeFileSync(path, bytes);
+  const text = await command("verify", folder, "--vkey", vkeyText());
+  expect(text.exit).toBe(1);
+  expect(text.out).toMatch(/FOUND: \d+ findings, the first entry 0/);
+  const json = await command("verify", folder, "--vkey", vkeyText(), "--json");
+  expect(JSON.parse(json.out).logs[0].findings.first).toMatchObject({ index: "0" });
+});
+
+test("keys come as texts or in files, one on each line", async () => {
+  store(HONEST);
+  const file = join(folder, "trusted.vkey");
+  writeFileSync(file, `${vkeyText(OTHER_LOG_ID)}\n\n${vkeyText()}\n`);
+  expect((await command("verify", folder, "--vkey", file)).exit).toBe(0);
+  writeFileSync(file, "not a key\n");
+  expect((await command("verify", folder, "--vkey", file)).exit).toBe(2);
+});
+
+test("a usage file is held against its log", async () => {
+  store(HONEST);
+  const name = join(folder, "usage.json");
+  const usage = ["--usage", name];
+  const figures = {
+    jobs: "1",
+    duration_ms: "60000",
+    compute_ms: "60000.000000",
+    billable_compute_ms: "60000.000000",
+    compute_minutes: "1.0000",
+    amount_used: "1.00",
+    shared_runners_duration: "60",
+  };
+  const rows = [{ billing_month: "2026-11-01", ...figures }];
+  const answer = { log: LOG_ID, as_of: "7", rows, totals: figures };
+  writeFileSync(name, JSON.stringify(answer));
+  expect((await command("verify", folder, "--vkey", vkeyText(), ...usage)).exit).toBe(0);
+  writeFileSync(name, JSON.stringify({ ...answer, totals: { ...figures, jobs: "2" } }));
+  expect((await command("verify", folder, "--vkey", vkeyText(), ...usage)).exit).toBe(1);
+  writeFileSync(name, JSON.stringify({ ...answer, log: OTHER_LOG_ID }));
+  expect((await command("verify", folder, "--vkey", vkeyText(), ...usage)).exit).toBe(2);
+  writeFileSync(name, "{}");
+  expect((await command("verify", folder, "--vkey", vkeyText(), ...usage)).exit).toBe(2);
+});
+
+test("what cannot be looked at is exit 2, and never a pass", async () => {
+  expect((await command("verify", folder, "--vkey", vkeyText())).exit).toBe(2);
+  expect((await command("verify", join(folder, "none"), "--vkey", vkeyText())).exit).toBe(2);
+  mkdirSync(join(folder, LOG_ID));
+  expect((await command("verify", folder, "--vkey", vkeyText())).exit).toBe(2);
+  store(HONEST);
+  expect((await command("verify", folder)).exit).toBe(2);
+  expect((await command("verify", folder, OTHER_LOG_ID, "--vkey", vkeyText())).exit).toBe(2);
+  expect((await command("verify", folder, "--vkey", "nowhere")).exit).toBe(2);
+  expect((await command("verify", folder, "--vkey", vkeyText(), "--usage", "nowhere")).exit).toBe(
+    2,
+  );
+  expect((await command("verify")).exit).toBe(2);
+  expect((await command("verify", folder, "--nonsense")).exit).toBe(2);
+  expect((await command("frobnicate")).exit).toBe(2);
+});
+
+test("a file that cannot be read leaves no verdict", async () => {
+  store(HONEST);
+  const path = join(folder, LOG_ID, "tile/0/000.p/7");
+  rmSync(path);
+  symlinkSync(path, path); // ELOOP, also for root, whom no mode keeps out
+  const { exit, err } = await command("verify", folder, "--vkey", vkeyText());
+  expect({ exit, err }).toMatchObject({ exit: 2, err: expect.stringContaining("ELOOP") });
+});
+
+test("help says what the exit status means", async () => {
+  const { exit, out } = await command("verify", "--help");
+  expect(exit).toBe(0);
+  expect(out).toContain("Exit status: 0 all proven, 1 a finding, 2 could not look");
+});
