@@ -98,7 +98,9 @@ export function openMetrics(sources: Sources): Metrics {
   });
   return {
     reported: ({ results }) => {
-      for (const { code } of results) reports.inc({ code });
+      const counts = new Map<string, number>();
+      for (const { code } of results) counts.set(code, (counts.get(code) ?? 0) + 1);
+      for (const [code, count] of counts) reports.inc({ code }, count);
     },
     answered: (route, status, elapsedMs) => {
       requests.observe({ route, status }, elapsedMs / 1_000);

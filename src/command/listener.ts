@@ -4,6 +4,7 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { getRequestListener } from "@hono/node-server";
 import type { createApp } from "../http/app.ts";
+import { problemDocument, respond } from "../http/problem.ts";
 
 export interface Listener {
   /** Without a trailing slash. */
@@ -13,23 +14,45 @@ export interface Listener {
 }
 
 const REQUEST_MS_MAX = 60_000;
+/** Whoever takes longer than this to send or to read is not waited for. */
+const CLOSING_MS_MAX = 20_000;
+const CLOSING_POLL_MS = 20;
 
 /** @param address port 0: any free one. Rejects when the address is taken */
 export async function listen(
   app: ReturnType<typeof createApp>,
   { host, port }: { host: string; port: number },
 ): Promise<Listener> {
-  const server = createServer({ requestTimeout: REQUEST_MS_MAX }, getRequestListener(app.fetch));
+  let closing = false;
+  const answer = getRequestListener(app.fetch, {
+    // Before any route: a Host header, or a target, that makes no URL.
+    errorHandler: () => respond(problemDocument("invalid-request")),
+  });
+  const server = createServer({ requestTimeout: REQUEST_MS_MAX }, (incoming, outgoing) => {
+    // A client that never pauses would keep its connection, and us, for ever.
+    if (closing) outgoing.setHeader("connection", "close");
+    return answer(incoming, outgoing);
+  });
   server.listen(port, host);
   await once(server, "listening");
   const { port: found } = server.address() as AddressInfo;
   const name = host.includes(":") ? `[${host}]` : host;
-  return { url: `http://${name}:${found}`, close: () => close(server) };
+  return {
+    url: `http://${name}:${found}`,
+    close: () => {
+      closing = true;
+      return close(server);
+    },
+  };
 }
 
 async function close(server: Server): Promise<void> {
   const gone = once(server, "close");
   server.close();
-  server.closeIdleConnections();
+  // A connection that is in a request now becomes idle later, and nobody tells.
+  const idle = setInterval(() => server.closeIdleConnections(), CLOSING_POLL_MS);
+  const late = setTimeout(() => server.closeAllConnections(), CLOSING_MS_MAX);
   await gone;
+  clearInterval(idle);
+  clearTimeout(late);
 }

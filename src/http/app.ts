@@ -36,7 +36,7 @@ export function createApp(services: Services): Hono<{ Bindings: HttpBindings }> 
   const router = new Router(authenticate, observer);
   healthRoutes(router, services);
   router.open("POST /v1/reports", ({ incoming }) => {
-    return answerReports(incoming, async (texts) => {
+    return answerReports(incoming, flow.intake, async (texts) => {
       const ingested = await ingest(flow, texts);
       observer.reported(ingested);
       return ingested;

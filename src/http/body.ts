@@ -7,6 +7,7 @@ import { isUtf8 } from "node:buffer";
 import type { IncomingMessage } from "node:http";
 import type { z } from "zod";
 import { Problem } from "../core/problem.ts";
+import type { Intake } from "../flow/intake.ts";
 import { repeatsMember } from "./json.ts";
 
 const MEDIA_TYPE = /^application\/(json|jose)(?:\s*;\s*charset=utf-8)?$/i;
@@ -21,38 +22,55 @@ export function mediaType({ headers }: IncomingMessage): "json" | "jose" {
   return type as "json" | "jose";
 }
 
+/** What all bodies that are being read may take together; `enter` throws Problem `busy`. */
+export type Room = Pick<Intake, "enter">;
+
+const ENDLESS: Room = { enter: () => () => undefined };
+
 /**
  * The whole body as text.
  * @param max bytes
- * @throws Problem `too-large`, before anything is read where the length is declared;
+ * @param room taken as the bytes come, not as they are promised: a slow client blocks nobody
+ * @throws Problem `too-large`, before anything is read where the length is declared; `busy`;
  *   `invalid-request` for bytes that are no UTF-8, and when the client goes away
  */
-export async function readText(incoming: IncomingMessage, max: number): Promise<string> {
+export async function readText(
+  incoming: IncomingMessage,
+  max: number,
+  room: Room = ENDLESS,
+): Promise<string> {
   if (Number(incoming.headers["content-length"] ?? 0) > max) throw new Problem("too-large");
-  const bytes = await readBytes(incoming, max);
+  const bytes = await readBytes(incoming, max, room);
   if (!isUtf8(bytes)) throw new Problem("invalid-request");
   return bytes.toString("utf8");
 }
 
-function readBytes(incoming: IncomingMessage, max: number): Promise<Buffer> {
-  return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = [];
-    let length = 0;
-    const leave = (code: "too-large" | "invalid-request"): void => {
-      incoming.off("data", take);
-      reject(new Problem(code));
-    };
-    const take = (chunk: Buffer): void => {
+function readBytes(incoming: IncomingMessage, max: number, room: Room): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  const held: (() => void)[] = [];
+  let length = 0;
+  const read = new Promise<Buffer>((resolve, reject) => {
+    const gone = (): void => reject(new Problem("invalid-request"));
+    incoming.on("data", (chunk: Buffer) => {
       length += chunk.length;
-      if (length > max) leave("too-large");
-      else chunks.push(chunk);
-    };
-    incoming.on("data", take);
+      if (length > max) return reject(new Problem("too-large"));
+      try {
+        held.push(room.enter(0, chunk.length));
+        chunks.push(chunk);
+      } catch (error) {
+        reject(error);
+      }
+    });
     incoming.once("end", () => {
       resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks, length));
     });
-    incoming.once("error", () => leave("invalid-request"));
-    incoming.once("close", () => leave("invalid-request"));
+    incoming.once("error", gone);
+    incoming.once("close", gone);
+  });
+  return read.finally(() => {
+    // What still comes is read to nowhere, so that the client hears the answer.
+    incoming.removeAllListeners("data").resume();
+    for (const leave of held) leave();
   });
 }
 
