@@ -25,9 +25,18 @@ async function tamper(log: string, change: Change): Promise<void> {
 
 const CHANGES: [what: string, change: Change][] = [
   [
-    "a byte of an entry",
+    "a byte of an entry's body",
     (tx, log) =>
-      tx`update entries set bytes = set_byte(bytes, 60, get_byte(bytes, 60) # 1)
+      tx`update entries set bytes = set_byte(bytes, 48, get_byte(bytes, 48) # 1)
+         where log = ${log} and index = 3`,
+  ],
+  [
+    "a byte of what an entry says of itself, and the leaf with it",
+    (tx, log) =>
+      tx`update entries
+         set
+           bytes = set_byte(bytes, 60, get_byte(bytes, 60) # 1),
+           leaf = sha256('\\x00'::bytea || set_byte(bytes, 60, get_byte(bytes, 60) # 1))
          where log = ${log} and index = 3`,
   ],
   [

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { seal } from "../../src/flow/seal.ts";
 import { type FreshDatabase, freshDatabase } from "../postgres.ts";
 import { testKey } from "../signing.ts";
-import { Chain, sealerOf } from "./chain.ts";
+import { Chain, checkpointed, sealerOf } from "./chain.ts";
 import { archived, archiveFolder } from "./folder.ts";
 import {
   ask,
@@ -116,6 +116,21 @@ describe(`${INVARIANT_8}: a running process`, () => {
     expect(await seal({ ...sealer, log: chain.log })).toMatchObject({ size: 21n });
     await ask(sealer, chain.log);
     expect(sealer.guard.state().size).toBe(0);
+  });
+
+  test.each([
+    ["the checkpoint that it sealed last is another one", 20],
+    ["the one that it would create is there, for another tree", 21],
+  ])("%s", async (_, size) => {
+    const { chain, root } = await sealedAtTwenty(db, 100 + size);
+    const sealer = sealerOf(db.writer, root);
+    await ask(sealer, chain.log);
+    const folder = join(root, chain.log, "checkpoint");
+    await cp(join(folder, "10"), join(folder, String(size)));
+    await chain.growTo(db.writer, 21);
+    await expect(seal({ ...sealer, log: chain.log })).rejects.toMatchObject(behind);
+    await expect(ask(sealer, chain.log)).rejects.toMatchObject(behind);
+    expect(await checkpointed(db.reader, chain.log)).toEqual([10n, 20n]);
   });
 
   test("an archive that cannot be reached stops both, until it can be reached", async () => {
