@@ -40,6 +40,8 @@ export async function readText(
   room: Room = ENDLESS,
 ): Promise<string> {
   if (Number(incoming.headers["content-length"] ?? 0) > max) throw new Problem("too-large");
+  // Gone while its token was looked at: no event would ever say so again.
+  if (incoming.destroyed) throw new Problem("invalid-request");
   const bytes = await readBytes(incoming, max, room);
   if (!isUtf8(bytes)) throw new Problem("invalid-request");
   return bytes.toString("utf8");

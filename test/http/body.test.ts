@@ -43,6 +43,12 @@ test("a body that is cut off gives its room back", async () => {
   expect(() => room.enter(0, 100)).not.toThrow();
 });
 
+test("a client that was gone before its body was asked for is not waited for", async () => {
+  const gone = request();
+  gone.destroy();
+  await expect(readText(gone, 90)).rejects.toMatchObject({ code: "invalid-request" });
+});
+
 /** JSON text of random members, and whether an object in it names one twice. */
 const nested = fc.letrec<{ value: [text: string, twice: boolean] }>((tie) => ({
   value: fc.oneof(
