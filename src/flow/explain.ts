@@ -80,7 +80,8 @@ export async function explain(
       log,
       trackings.map((tracking) => ({ tracking, jobId })),
     );
-    const usages = await Promise.all(jobs.map(({ index }) => explained(tx, log, index)));
+    const inOrder = jobs.toSorted((a, b) => (a.tracking < b.tracking ? -1 : 1));
+    const usages = await Promise.all(inOrder.map(({ index }) => explained(tx, log, index)));
     const seen = usages.filter(({ report }) => {
       return visible === undefined || visible.includes(BigInt(report.job.root_namespace_id));
     });

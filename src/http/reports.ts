@@ -54,7 +54,9 @@ function hasTooMany(value: unknown): boolean {
 function answerOne({ log, results: [result] }: Ingested): Response {
   if (result === undefined) throw new Error("reports: one report without its result");
   const { code, ...members } = result;
-  if (isProblem(code)) return respond(problemDocument(code, { log, ...members }));
+  // A text that proves nothing names no log.
+  const named = log === "" ? members : { log, ...members };
+  if (isProblem(code)) return respond(problemDocument(code, named));
   const answer = JSON.stringify({ log, ...result });
   return new Response(answer, { status: statusOf(code), headers: JSON_HEADERS });
 }
