@@ -44,12 +44,18 @@ function write(value: Json, depth: number): string {
   }
   if (!isPlain(value)) throw new Error("canonical: not a string, boolean, array or plain object");
   let members = "";
-  // The default order is by UTF-16 code units, as RFC 8785 §3.2.3 asks.
-  for (const name of Object.keys(value).sort()) {
+  for (const name of sortedNames(value)) {
     if (name === "__proto__") throw new Error("canonical: a member named __proto__");
     members += `${members && ","}${quoted(name)}:${write(value[name] as Json, depth - 1)}`;
   }
   return `{${members}}`;
+}
+
+/** By UTF-16 code units, as RFC 8785 §3.2.3 asks; what was read from canonical text is in order. */
+function sortedNames(value: object): string[] {
+  const names = Object.keys(value);
+  const inOrder = names.every((name, i) => i === 0 || (names[i - 1] ?? "") < name);
+  return inOrder ? names : names.sort();
 }
 
 /** ECMAScript's own quoting of well-formed text is that of RFC 8785 §3.2.2.2. */

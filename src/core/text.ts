@@ -78,7 +78,9 @@ export function concat(...parts: readonly Uint8Array[]): Uint8Array {
 
 /** Not in constant time: for hashes, keys and signatures, which are all public here. */
 export function equal(a: Uint8Array, b: Uint8Array): boolean {
-  return a.length === b.length && a.every((byte, i) => byte === b[i]);
+  if (a.length !== b.length) return false;
+  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
+  return true;
 }
 
 /** The byte at i, 0 past the end. */
@@ -108,33 +110,33 @@ function encoderOf(last: string, padded: boolean): (bytes: Uint8Array) => string
 }
 
 function decoderOf(last: string, padded: boolean): (text: string) => Uint8Array | undefined {
-  const values = new Int8Array(128).fill(-1);
-  Array.from(alphabetOf(last)).forEach((letter, i) => {
-    values[letter.charCodeAt(0)] = i;
+  // −1 for every other byte: its sign stays in `seen`. What is no ASCII has no byte below 128.
+  const values = new Int8Array(256).fill(-1);
+  encoder.encode(alphabetOf(last)).forEach((letter, value) => {
+    values[letter] = value;
   });
-  // −1 for every other character: its sign survives the shifts and shows in `seen` at the end.
-  const value = (text: string, i: number): number => values[text.charCodeAt(i)] ?? -1;
 
   return (text) => {
     const letters = padded ? unpaddedLength(text) : text.length;
     if (letters < 0 || letters % 4 === 1) return undefined;
-    const groups = Math.ceil(letters / 4);
-    const whole = text.slice(0, letters).padEnd(groups * 4, "A"); // A stands for zero bits
-    const bytes = new Uint8Array(groups * 3);
+    const codes = encoder.encode(text);
+    const bytes = new Uint8Array((letters * 3) >> 2);
     let seen = 0;
+    let bits = 0;
+    let width = 0;
     let out = 0;
-    for (let i = 0; i < whole.length; i += 4) {
-      const high = (value(whole, i) << 6) | value(whole, i + 1);
-      const low = (value(whole, i + 2) << 6) | value(whole, i + 3);
-      seen |= high | low;
-      bytes[out++] = high >> 4;
-      bytes[out++] = (high << 4) | (low >> 8);
-      bytes[out++] = low;
+    for (let i = 0; i < letters; i++) {
+      const value = values[byteAt(codes, i)] ?? -1;
+      seen |= value;
+      bits = (bits << 6) | value;
+      width += 6;
+      if (width < 8) continue;
+      width -= 8;
+      bytes[out++] = bits >> width;
     }
-    const end = (letters * 3) >> 2;
     // Bits that fill no byte must be zero, or several texts would stand for the same bytes.
-    const exact = byteAt(bytes, end) === 0 && byteAt(bytes, end + 1) === 0;
-    return seen >= 0 && exact ? bytes.subarray(0, end) : undefined;
+    const rest = bits & ((1 << width) - 1);
+    return seen >= 0 && rest === 0 ? bytes : undefined;
   };
 }
 

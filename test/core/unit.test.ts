@@ -67,6 +67,19 @@ test("an instant has milliseconds, ends in Z and exists", () => {
   }
 });
 
+test("a day is in the calendar exactly if Date gives it back", () => {
+  const two = (n: number): string => String(n).padStart(2, "0");
+  for (const year of ["0000", "0004", "0100", "1900", "2000", "2026", "2028", "2100", "9999"]) {
+    for (let month = 1; month <= 12; month += 1) {
+      for (let day = 1; day <= 31; day += 1) {
+        const text = `${year}-${two(month)}-${two(day)}T12:34:56.789Z`;
+        const back = new Date(Date.parse(text)).toISOString();
+        expect(InstantText.safeParse(text).success, text).toBe(back === text);
+      }
+    }
+  }
+});
+
 test("the order of instants' texts is the order of time", () => {
   const at = fc.integer({ min: 0, max: 253_402_300_799_999 });
   fc.assert(
