@@ -2,7 +2,7 @@
 import type { Kind } from "../core/entry.ts";
 import type { Hash } from "../core/hash.ts";
 import type { UsageColumns } from "../core/typed.ts";
-import { bytesColumn, plainColumn, textColumn } from "./columns.ts";
+import { packed, plainColumn, startColumn, textColumn } from "./columns.ts";
 import type { Sql, Transaction } from "./connect.ts";
 
 export interface StoredEntry {
@@ -33,22 +33,29 @@ export async function insertEntries(
 ): Promise<void> {
   const usages = <K extends keyof UsageColumns>(column: K): (UsageColumns[K] | undefined)[] =>
     entries.map((entry) => entry.usage?.[column]);
+  const bytes = entries.map((entry) => entry.bytes);
   await tx`
+    with packed as materialized (
+      select
+        decode(${packed(entries.map((entry) => entry.prev))}, 'base64') as prevs,
+        decode(${packed(entries.map((entry) => entry.leaf))}, 'base64') as leaves,
+        decode(${packed(bytes)}, 'base64') as bytes
+    )
     insert into entries (
       log, index, kind, at, prev, leaf, bytes, tracking, job_id, project_id, namespace_id,
       runner_uuid, runner_id, machine_type, duration_ms, compute_ms, not_billable, usage_month,
       billing_month, finished_at
     )
     select
-      ${log}, index, kind, ${at}, decode(prev, 'base64'), decode(leaf, 'base64'),
-      decode(bytes, 'base64'), tracking, job_id, project_id, namespace_id, runner_uuid, runner_id,
-      machine_type, duration_ms, compute_ms, not_billable, usage_month, billing_month, finished_at
-    from unnest(
+      ${log}, index, kind, ${at}, substring(prevs from 32 * n::int - 31 for 32),
+      substring(leaves from 32 * n::int - 31 for 32), substring(bytes from start for length),
+      tracking, job_id, project_id, namespace_id, runner_uuid, runner_id, machine_type,
+      duration_ms, compute_ms, not_billable, usage_month, billing_month, finished_at
+    from packed, unnest(
       ${plainColumn(entries.map((entry) => entry.index))}::text::bigint[],
       ${plainColumn(entries.map((entry) => entry.kind))}::text::text[],
-      ${bytesColumn(entries.map((entry) => entry.prev))}::text::text[],
-      ${bytesColumn(entries.map((entry) => entry.leaf))}::text::text[],
-      ${bytesColumn(entries.map((entry) => entry.bytes))}::text::text[],
+      ${startColumn(bytes)}::text::int[],
+      ${plainColumn(bytes.map(({ length }) => String(length)))}::text::int[],
       ${plainColumn(usages("tracking"))}::text::text[],
       ${plainColumn(usages("job_id"))}::text::bigint[],
       ${plainColumn(usages("project_id"))}::text::bigint[],
@@ -62,10 +69,10 @@ export async function insertEntries(
       ${plainColumn(usages("usage_month"))}::text::date[],
       ${plainColumn(usages("billing_month"))}::text::date[],
       ${plainColumn(usages("finished_at"))}::text::timestamptz[]
-    ) as entry (
-      index, kind, prev, leaf, bytes, tracking, job_id, project_id, namespace_id, runner_uuid,
+    ) with ordinality as entry (
+      index, kind, start, length, tracking, job_id, project_id, namespace_id, runner_uuid,
       runner_id, machine_type, duration_ms, compute_ms, not_billable, usage_month, billing_month,
-      finished_at
+      finished_at, n
     )
   `;
 }

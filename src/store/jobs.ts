@@ -1,7 +1,7 @@
 /** Table `jobs`: the one usage of a (log, tracking, job), for ever. */
 import type { Hash } from "../core/hash.ts";
 import type { Tracking } from "../core/unit.ts";
-import { bytesColumn, plainColumn } from "./columns.ts";
+import { packed, plainColumn } from "./columns.ts";
 import type { Transaction } from "./connect.ts";
 
 export interface JobKey {
@@ -53,13 +53,15 @@ export async function insertJobs(
   jobs: readonly Job[],
 ): Promise<void> {
   await tx`
+    with packed as materialized (
+      select decode(${packed(jobs.map((job) => job.fact))}, 'base64') as facts
+    )
     insert into jobs (log, tracking, job_id, index, fact)
-    select ${log}, tracking, job_id, index, decode(fact, 'base64')
-    from unnest(
+    select ${log}, tracking, job_id, index, substring(facts from 32 * n::int - 31 for 32)
+    from packed, unnest(
       ${plainColumn(jobs.map((job) => job.tracking))}::text::text[],
       ${plainColumn(jobs.map((job) => job.jobId))}::text::bigint[],
-      ${plainColumn(jobs.map((job) => job.index))}::text::bigint[],
-      ${bytesColumn(jobs.map((job) => job.fact))}::text::text[]
-    ) as job (tracking, job_id, index, fact)
+      ${plainColumn(jobs.map((job) => job.index))}::text::bigint[]
+    ) with ordinality as job (tracking, job_id, index, n)
   `;
 }

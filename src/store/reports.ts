@@ -1,6 +1,6 @@
 /** Table `reports`: the one answer to each signed report, for ever. */
 import type { Hash } from "../core/hash.ts";
-import { bytesColumn, plainColumn } from "./columns.ts";
+import { packed, plainColumn } from "./columns.ts";
 import type { Transaction } from "./connect.ts";
 
 export interface CounterKey {
@@ -71,15 +71,18 @@ export async function insertReports(
   answers: readonly RecordedAnswer[],
 ): Promise<void> {
   await tx`
+    with packed as materialized (
+      select decode(${packed(answers.map((answer) => answer.digest))}, 'base64') as digests
+    )
     insert into reports (log, kid, counter, digest, index, code, recorded)
-    select ${log}, kid, counter, decode(digest, 'base64'), index, code, recorded
-    from unnest(
+    select
+      ${log}, kid, counter, substring(digests from 32 * n::int - 31 for 32), index, code, recorded
+    from packed, unnest(
       ${plainColumn(answers.map((answer) => answer.kid))}::text::text[],
       ${plainColumn(answers.map((answer) => answer.counter))}::text::bigint[],
-      ${bytesColumn(answers.map((answer) => answer.digest))}::text::text[],
       ${plainColumn(answers.map((answer) => answer.index))}::text::bigint[],
       ${plainColumn(answers.map((answer) => answer.code))}::text::text[],
       ${plainColumn(answers.map((answer) => answer.recorded))}::text::bigint[]
-    ) as answer (kid, counter, digest, index, code, recorded)
+    ) with ordinality as answer (kid, counter, index, code, recorded, n)
   `;
 }
