@@ -13,9 +13,18 @@ export interface TestKey {
 const PKCS8 = Buffer.from("302e020100300506032b657004220420", "hex");
 const SPKI = Buffer.from("302a300506032b6570032100", "hex");
 
+/** By the byte of their seed: making one takes longer than all else that a test does with it. */
+const keys = new Map<number, TestKey>();
+
 /** The key whose seed is 32 times the given byte, or the given 32 bytes. */
 export function testKey(seed: number | Uint8Array): TestKey {
-  const bytes = typeof seed === "number" ? new Uint8Array(32).fill(seed) : seed;
+  if (typeof seed !== "number") return keyOf(seed);
+  const key = keys.get(seed) ?? keyOf(new Uint8Array(32).fill(seed));
+  keys.set(seed, key);
+  return key;
+}
+
+function keyOf(bytes: Uint8Array): TestKey {
   const der = Buffer.concat([PKCS8, bytes]);
   const privateKey = createPrivateKey({ key: der, format: "der", type: "pkcs8" });
   const spki = createPublicKey(privateKey).export({ format: "der", type: "spki" });

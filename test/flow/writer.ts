@@ -20,7 +20,7 @@ export interface Plan {
 }
 
 export const WRITERS = 10;
-export const BATCHES = 6;
+export const BATCHES = 4;
 export const BATCH = 5;
 
 /** The reports of one batch of one writer; the same for every try. */
