@@ -1,6 +1,6 @@
 /** What runs beside requests: sealing, folding, and saying on each log who writes there. */
 
-import { announce } from "../flow/announce.ts";
+import { announce, type ServiceVersion } from "../flow/announce.ts";
 import type { Appender } from "../flow/append.ts";
 import type { Random } from "../flow/clock.ts";
 import { refresh, refreshLoop } from "../flow/fold.ts";
@@ -8,10 +8,7 @@ import type { Sealer } from "../flow/seal.ts";
 import { type SealLag, sealDirty, sealLoop } from "../flow/seal-loop.ts";
 import { showLogs } from "../flow/show.ts";
 import type { Sql } from "../store/connect.ts";
-import { schemaHash } from "../store/migration-files.ts";
 import type { Logger, Metrics } from "../telemetry.ts";
-import { VERSION } from "../version.ts";
-import { migrationsFolder } from "./folder.ts";
 
 export interface Background {
   sealLag(): SealLag;
@@ -26,6 +23,7 @@ export function startBackground(options: {
   reader: Sql;
   log: Logger;
   metrics: Metrics;
+  service: ServiceVersion;
 }): Background {
   const { appender, sealer, log, metrics } = options;
   const { sql, clock } = sealer;
@@ -61,10 +59,9 @@ export function startBackground(options: {
 
 /** A log that cannot be written now is announced on at the next start: nothing waits for it. */
 async function announceAll(
-  { appender, random, reader, log }: Parameters<typeof startBackground>[0],
+  { appender, random, reader, log, service }: Parameters<typeof startBackground>[0],
   signal: AbortSignal,
 ): Promise<void> {
-  const service = { version: VERSION, schema_sha256: await schemaHash(migrationsFolder()) };
   for (const { log: name } of await showLogs({ sql: reader })) {
     if (signal.aborted) return;
     await announce({ appender, random }, name, service).catch((error: unknown) => {

@@ -4,6 +4,7 @@ import { availableParallelism } from "node:os";
 import type { Config } from "../config.ts";
 import type { Signer } from "../core/note.ts";
 import { noteSigner } from "../custody.ts";
+import type { ServiceVersion } from "../flow/announce.ts";
 import { openAppender } from "../flow/append.ts";
 import type { Clock } from "../flow/clock.ts";
 import { openDirectory } from "../flow/directory.ts";
@@ -40,8 +41,9 @@ export function startEngine(options: {
   reader: Sql;
   log: Logger;
   clock: Clock;
+  service: ServiceVersion;
 }): Engine {
-  const { config, foundation, sql, reader, log, clock } = options;
+  const { config, foundation, sql, reader, log, clock, service } = options;
   const { archive } = foundation;
   const hash = sha256;
   const random = (bytes: number): Uint8Array => new Uint8Array(randomBytes(bytes));
@@ -68,9 +70,11 @@ export function startEngine(options: {
     committed: metrics.committed,
   });
   const sealer = { sql, archive, guard, signerFor, clock, hash };
-  const background = startBackground({ sealer, appender, random, reader, log, metrics });
+  const background = startBackground({
+    ...{ sealer, appender, random, reader, log, metrics, service },
+  });
   return {
-    flow: { verifier, appender, directory, register, intake, random },
+    flow: { verifier, appender, directory, register, intake, random, service },
     guard,
     metrics,
     background,

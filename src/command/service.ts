@@ -6,6 +6,7 @@ import { authenticator, type Role } from "../flow/authenticate.ts";
 import { type Clock, systemClock } from "../flow/clock.ts";
 import { createApp } from "../http/app.ts";
 import { connect, type Sql } from "../store/connect.ts";
+import { schemaHash } from "../store/migration-files.ts";
 import { requireCurrentSchema } from "../store/migrations.ts";
 import { assertServiceRole } from "../store/privileges.ts";
 import type { Logger } from "../telemetry.ts";
@@ -67,7 +68,8 @@ export async function startOn(
     await end();
     throw error;
   }
-  const engine = startEngine({ config, foundation, sql, reader, log, clock });
+  const service = { version: VERSION, schema_sha256: await schemaHash(migrationsFolder()) };
+  const engine = startEngine({ config, foundation, sql, reader, log, clock, service });
   const stopEngine = async (): Promise<void> => {
     await engine.stop();
     await end();

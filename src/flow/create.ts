@@ -3,6 +3,7 @@ import type { z } from "zod";
 import { BODY } from "../core/entry.ts";
 import { encodeHex } from "../core/text.ts";
 import { IntegerText } from "../core/unit.ts";
+import { announce, type ServiceVersion } from "./announce.ts";
 import type { Appender } from "./append.ts";
 import { salt } from "./chain.ts";
 import type { Random } from "./clock.ts";
@@ -20,11 +21,20 @@ export const NewLog = BODY.log.omit({ salt: true }).extend({
 });
 export type NewLog = z.infer<typeof NewLog>;
 
-/** @throws Problem `log-exists` */
+/**
+ * @param service announced as entry 1; without it, at the next start of a service
+ *
+ * @throws Problem `log-exists`
+ */
 export async function create(
-  { appender, random }: { appender: Appender; random: Random },
+  { appender, random, service }: { appender: Appender; random: Random; service?: ServiceVersion },
   input: NewLog,
 ): Promise<{ log: string } & Receipt> {
   const log = encodeHex(random(LOG_ID_BYTES));
-  return { log, ...(await appender.create({ ...input, salt: salt(random) }, log)) };
+  const receipt = await appender.create({ ...input, salt: salt(random) }, log);
+  // The log stands whether or not this one gets through; the next start announces what is missing.
+  if (service !== undefined) {
+    await announce({ appender, random }, log, service).catch(() => undefined);
+  }
+  return { log, ...receipt };
 }

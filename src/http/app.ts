@@ -1,6 +1,7 @@
 /** All routes over the verbs that they call. */
 import type { HttpBindings } from "@hono/node-server";
 import type { Hono } from "hono";
+import type { ServiceVersion } from "../flow/announce.ts";
 import type { Authenticate } from "../flow/authenticate.ts";
 import type { Random } from "../flow/clock.ts";
 import type { Ingested, Ingesting } from "../flow/ingest.ts";
@@ -18,7 +19,7 @@ import { type Observer, Router } from "./router.ts";
 import { runnerRoutes } from "./runner.ts";
 
 export interface Services {
-  flow: Ingesting & { random: Random };
+  flow: Ingesting & { random: Random; service: ServiceVersion };
   reading: Showing & Parameters<typeof usage>[0];
   authenticate: Authenticate;
   observer: Observer & {

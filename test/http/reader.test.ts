@@ -71,7 +71,7 @@ test("a build is explained in full arithmetic: duration × factor = charge", asy
     duration_ms: "100001",
     machine_type: "small",
     class: "open_source",
-    card: { index: "1", runner_factor: "1", project_factor: "0.5" },
+    card: { index: "2", runner_factor: "1", project_factor: "0.5" },
     billable: true,
     not_billable: "",
     factor: "1/2",
