@@ -191,7 +191,6 @@ export const CONTROL_KINDS = [
   "month_closing",
   "month_closing_withdrawn",
 ] as const satisfies readonly Kind[];
-export type ControlKind = (typeof CONTROL_KINDS)[number];
 
 export const GENESIS_PREV: Hash = new Uint8Array(32);
 
