@@ -36,7 +36,11 @@ async function serve({ data, host, port, json }: ServeOptions): Promise<void> {
   const asked = readConfig();
   const config: Config = { ...asked, host: host ?? asked.host, port: port ?? asked.port };
   const ending = signalled();
-  const service = await startService({ config, data, log: openLog(config.logLevel) });
+  const log = openLog(config.logLevel);
+  // The driver asks each new connection for its types in a promise that nobody can wait for: a server
+  // that dies at that moment must not take us with it. Requests and loops handle their own errors.
+  process.on("unhandledRejection", (error) => log.error({ err: error }, "unhandled rejection"));
+  const service = await startService({ config, data, log });
   say(service, config, data, json === true);
   await ending;
   await service.stop();

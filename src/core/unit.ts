@@ -17,7 +17,7 @@ const INT64_MAX = 2n ** 63n - 1n;
 const INTEGER = /^(?:0|[1-9][0-9]{0,18})$/;
 const SIGNED_INTEGER = /^(?:0|-?[1-9][0-9]{0,18})$/;
 const INSTANT =
-  /^[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])T(?:[01][0-9]|2[0-3])(?::[0-5][0-9]){2}\.[0-9]{3}Z$/;
+  /^(?!0000)[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])T(?:[01][0-9]|2[0-3])(?::[0-5][0-9]){2}\.[0-9]{3}Z$/;
 const FACTOR = /^(?:0|[1-9][0-9]{0,18})\/[1-9][0-9]{0,18}$/;
 const COMPUTE_MS = /^(?:0|[1-9][0-9]{0,39})\.[0-9]{6}$/;
 const TEXT_BYTES_MAX = 255;
@@ -41,11 +41,14 @@ export const SignedIntegerText = z
   .regex(SIGNED_INTEGER, ONLY_IF_FORMED)
   .refine((text) => text.length < 19 || BigInt(text.replace("-", "")) <= INT64_MAX);
 
-/** RFC 3339 UTC instant with exactly three fraction digits, and a date that exists. */
+/**
+ * RFC 3339 UTC instant with exactly three fraction digits, and a date that exists. Not in the year
+ * 0000, which PostgreSQL does not have: what is signed must be storable.
+ */
 export const InstantText = z.string().regex(INSTANT, ONLY_IF_FORMED).refine(isInstant);
 
 /** First day of a UTC month, `YYYY-MM-01`. */
-export const MonthText = z.string().regex(/^[0-9]{4}-(?:0[1-9]|1[0-2])-01$/);
+export const MonthText = z.string().regex(/^(?!0000)[0-9]{4}-(?:0[1-9]|1[0-2])-01$/);
 
 /** Well-formed text of at most 255 bytes of UTF-8 without C0 controls or DEL. */
 export const Text = z.string().refine(isText);

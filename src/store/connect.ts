@@ -59,6 +59,9 @@ export interface Limits {
   idle?: number;
 }
 
+/** A server that takes the connection and says nothing is as good as away. */
+const CONNECT_SECONDS = 10;
+
 const LIMITS: Required<Limits> = { statement: 60_000, lock: 10_000, idle: 10_000 };
 
 /**
@@ -78,6 +81,7 @@ export function connect(
     types,
     max: options.max ?? 10,
     onnotice: () => undefined,
+    connect_timeout: CONNECT_SECONDS,
     socket: dialler(),
     connection: {
       application_name: options.name ?? "minutebook",

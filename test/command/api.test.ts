@@ -56,7 +56,7 @@ test("a log is created once, and listed", async () => {
     expect.objectContaining({ log: created["log"], unique_id: "new one" }),
   );
   const table = await command(["log", "list"]);
-  expect(table.stdout).toMatch(new RegExp(`^${created["log"]} +new one +dedicated +1 `, "m"));
+  expect(table.stdout).toMatch(new RegExp(`^${created["log"]} +new one +dedicated +2 `, "m"));
 });
 
 test("an enrolment by command gives a token, and names what is wrong with a runner", async () => {
