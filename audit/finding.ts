@@ -66,6 +66,7 @@ export const FINDINGS = {
   "key-has-ended": "A key that has ended is not rotated",
   "unknown-key": "A revocation names a key of the log",
   "invalid-factor": "A card's factor is a number",
+  "project-factors-not-applicable": "Only hosted runners of dotcom have project factors",
   "stale-source-version": "A source's older version never follows a newer one",
   "months-in-order": "Months close in order, and only the last closing is withdrawn",
   "approval-required": "Under dual control a control entry names its approval",

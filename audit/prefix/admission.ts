@@ -165,7 +165,11 @@ export class Admission {
       const valid = text === "monthly_minutes/300000" || readFraction(text) !== undefined;
       this.#expect(valid, "invalid-factor", `${name}: ${text}`);
     }
-    const { cards } = this.#state;
+    const { cards, log } = this.#state;
+    const discounts = log.platform === "dotcom" && body.tracking === "hosted";
+    const none = Object.keys(body.project_factors).length === 0;
+    const detail = `${log.platform}, ${body.tracking}`;
+    this.#expect(discounts || none, "project-factors-not-applicable", detail);
     this.#starts(body.effective_from, cards.get(body.tracking));
     append(cards, body.tracking, { ...body, index });
   }

@@ -130,6 +130,11 @@ function rateCard(prefix: Prefix, body: Body<"rate_card">, at: string): void {
       throw new Problem("invalid-factor", { name, text });
     }
   }
+  // Discounts by kind of project are GitLab.com's; elsewhere a class must not change a charge.
+  const discounts = prefix.log.platform === "dotcom" && body.tracking === "hosted";
+  if (!discounts && Object.keys(body.project_factors).length > 0) {
+    throw new Problem("project-factors-not-applicable");
+  }
   startsLater(prefix.cards(body.tracking), body, at);
 }
 

@@ -17,7 +17,8 @@ export interface CompactJws {
 }
 
 const COMPACT_BYTES_MAX = 4096;
-const COMPACT = /^([\w-]+)\.([\w-]+)\.([\w-]{86})$/;
+/** Of 64 bytes, in base64url. */
+const SIGNATURE_CHARS = 86;
 const HEADER = /^\{"alg":"Ed25519","kid":"([\w-]{43})","typ":"([a-z0-9+.-]{1,64})"\}$/;
 
 /**
@@ -26,15 +27,16 @@ const HEADER = /^\{"alg":"Ed25519","kid":"([\w-]{43})","typ":"([a-z0-9+.-]{1,64}
  */
 export function readCompact(text: string): CompactJws | undefined {
   if (text.length > COMPACT_BYTES_MAX) return undefined;
-  const [, header, body, seal] = COMPACT.exec(text) ?? [];
-  if (header === undefined || body === undefined || seal === undefined) return undefined;
-  const headerBytes = decodeBase64url(header);
-  const payload = decodeBase64url(body);
-  const signature = decodeBase64url(seal);
+  // A dot too many is left in the payload, where no letter of base64url is a dot.
+  const [first, last] = [text.indexOf("."), text.length - SIGNATURE_CHARS - 1];
+  if (first < 1 || last <= first + 1 || text[last] !== ".") return undefined;
+  const headerBytes = decodeBase64url(text.slice(0, first));
+  const payload = decodeBase64url(text.slice(first + 1, last));
+  const signature = decodeBase64url(text.slice(last + 1));
   if (!headerBytes || !payload || !signature) return undefined;
   const [, kid, typ] = HEADER.exec(decodeUtf8(headerBytes) ?? "") ?? [];
   if (kid === undefined || typ === undefined) return undefined;
-  return { kid, typ, payload, signature, input: encodeUtf8(text.slice(0, -seal.length - 1)) };
+  return { kid, typ, payload, signature, input: encodeUtf8(text.slice(0, last)) };
 }
 
 /** The first segment: constant for a key and a `typ`, so made once. Throws on what no reader takes. */

@@ -19,6 +19,7 @@ export const PROBLEMS = {
   "invalid-request": [400, "The request does not have the documented shape"],
   "too-many": [413, "More items than one request may carry"],
   "too-large": [413, "The body is larger than this route takes"],
+  "body-too-slow": [408, "The body did not come in time"],
   "unsupported-media-type": [415, "The content type is not one of this route"],
   unauthenticated: [401, "A valid bearer token is needed"],
   "not-found": [404, "There is no such thing, or it is not yours to see"],
@@ -39,12 +40,14 @@ export const PROBLEMS = {
     "Group and project runners are bound to namespaces, instance runners are not",
   ],
   "invalid-factor": [422, "A factor is a decimal, a/b, or monthly_minutes/300000"],
+  "project-factors-not-applicable": [422, "Only hosted runners of dotcom have project factors"],
   "approval-required": [409, "This log needs a second person's approval"],
   "months-in-order": [409, "Months close in order, and only the last closing can be withdrawn"],
   // later, and nothing was accepted
   busy: [503, "Too much at once: try again later"],
   "log-behind": [503, "The database is behind, or differs from, the archive: nothing is written"],
   "archive-unavailable": [503, "The archive cannot be reached: nothing is written"],
+  "issuer-unavailable": [503, "The keys of the token's issuer cannot be fetched"],
 } as const satisfies Record<string, readonly [status: number, title: string]>;
 
 export type ProblemCode = keyof typeof PROBLEMS;

@@ -110,23 +110,22 @@ function encoderOf(last: string, padded: boolean): (bytes: Uint8Array) => string
 }
 
 function decoderOf(last: string, padded: boolean): (text: string) => Uint8Array | undefined {
-  // −1 for every other byte: its sign stays in `seen`. What is no ASCII has no byte below 128.
-  const values = new Int8Array(256).fill(-1);
-  encoder.encode(alphabetOf(last)).forEach((letter, value) => {
-    values[letter] = value;
+  // −1 for every other character: its sign stays in `seen`.
+  const values = new Int8Array(128).fill(-1);
+  Array.from(alphabetOf(last)).forEach((letter, value) => {
+    values[letter.charCodeAt(0)] = value;
   });
 
   return (text) => {
     const letters = padded ? unpaddedLength(text) : text.length;
     if (letters < 0 || letters % 4 === 1) return undefined;
-    const codes = encoder.encode(text);
     const bytes = new Uint8Array((letters * 3) >> 2);
     let seen = 0;
     let bits = 0;
     let width = 0;
     let out = 0;
     for (let i = 0; i < letters; i++) {
-      const value = values[byteAt(codes, i)] ?? -1;
+      const value = values[text.charCodeAt(i)] ?? -1;
       seen |= value;
       bits = (bits << 6) | value;
       width += 6;

@@ -11,7 +11,8 @@ export type NewCard = z.infer<typeof NewCard>;
 
 /**
  * @param by opaque id of the principal who asks
- * @throws Problem `not-found`, `invalid-factor`, `starts-in-the-past`, `approval-required`, `too-large`
+ * @throws Problem `not-found`, `invalid-factor`, `project-factors-not-applicable`,
+ *   `starts-in-the-past`, `approval-required`, `too-large`
  */
 export async function card(
   { appender, random }: { appender: Appender; random: Random },

@@ -11,13 +11,18 @@ import type { Receipt } from "./commit.ts";
 
 const SKEW_MS = "300000"; // 300 s
 const DURATION_CAP_MS = "2678400000"; // 31 days
+const SKEW_MS_MAX = 86_400_000n; // a day
+const DURATION_CAP_MS_MAX = 31_622_400_000n; // 366 days
 const LOG_ID_BYTES = 16;
 
-/** What judges reports later is read from the log's entry 0, so its defaults are chosen here. */
+/**
+ * What judges reports later is read from the log's entry 0, so its defaults and bounds are chosen here:
+ * a cap that caps nothing would let a few absurd builds overflow the sums of honest ones.
+ */
 export const NewLog = BODY.log.omit({ salt: true }).extend({
   control: BODY.log.shape.control.default("single"),
-  skew_ms: IntegerText.default(SKEW_MS),
-  duration_cap_ms: IntegerText.default(DURATION_CAP_MS),
+  skew_ms: atMost(SKEW_MS_MAX).default(SKEW_MS),
+  duration_cap_ms: atMost(DURATION_CAP_MS_MAX).default(DURATION_CAP_MS),
 });
 export type NewLog = z.infer<typeof NewLog>;
 
@@ -37,4 +42,8 @@ export async function create(
     await announce({ appender, random }, log, service).catch(() => undefined);
   }
   return { log, ...receipt };
+}
+
+function atMost(max: bigint) {
+  return IntegerText.refine((text) => BigInt(text) <= max);
 }

@@ -103,6 +103,14 @@ const CASES: [string, string, (log: TestLog, agent: Agent) => void][] = [
     },
   ],
   [
+    "project-factors-not-applicable",
+    "a discount for a customer's own runners",
+    (log) => {
+      const project_factors = { oss: "0.5" };
+      log.force("rate_card", card({ tracking: "self_managed", project_factors }));
+    },
+  ],
+  [
     "months-in-order",
     "a month closed before it is over",
     (log) => {

@@ -68,6 +68,7 @@ export function card(said: Partial<Body<"rate_card">> = {}): Body<"rate_card"> {
     salt: SALT,
     source: "test",
     tracking: "hosted",
+    ...(said.tracking === "self_managed" && { project_factors: {} }),
     ...said,
   };
 }

@@ -123,6 +123,16 @@ test("only the first of its kind may start before it is written; the next starts
   expect(answer(() => history.limit({ namespace_id: "8" }))).toBe("admitted");
 });
 
+test("project factors are for hosted runners of dotcom only", () => {
+  const discount = { project_factors: { oss: "0.5" } };
+  const refused = "project-factors-not-applicable";
+  expect(answer(() => new History().card({ ...discount, tracking: "self_managed" }))).toBe(refused);
+  const dedicated = new History({ platform: "dedicated" });
+  expect(answer(() => dedicated.card(discount))).toBe(refused);
+  expect(answer(() => dedicated.card({ project_factors: {} }))).toBe("admitted");
+  expect(answer(() => new History().card(discount))).toBe("admitted");
+});
+
 test("a factor that has no value is refused, and so is a machine's share of somebody's minutes", () => {
   const history = new History();
   const runner = (text: string): string =>

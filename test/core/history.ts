@@ -79,7 +79,9 @@ export class History {
   }
 
   card(body: Partial<Body<"rate_card">> = {}, at = NOW): string {
-    return this.write("rate_card", { ...CARD, ...body }, at);
+    // Project factors are hosted runners' alone.
+    const none = body.tracking === "self_managed" && { project_factors: {} };
+    return this.write("rate_card", { ...CARD, ...none, ...body }, at);
   }
 
   classify(body: Partial<Body<"project_class">>, at = NOW): string {
