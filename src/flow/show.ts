@@ -11,6 +11,7 @@ import type { Sql, Transaction } from "../store/connect.ts";
 import { readHead } from "../store/heads.ts";
 import { type ListedLog, listLogs } from "../store/logs.ts";
 import { type RegisteredEntry, readRegister } from "../store/registers.ts";
+import { transact } from "../store/transact.ts";
 import { catchUp, recall } from "./recall.ts";
 
 export interface Showing {
@@ -158,7 +159,7 @@ export function decodedAs<K extends Kind>(kind: K, bytes: Uint8Array): EntryOf<K
 
 /** One snapshot, so that `as_of` holds for every item. */
 export function snapshot<T>(sql: Sql, look: (tx: Transaction) => Promise<T>): Promise<T> {
-  return sql.begin("isolation level repeatable read read only", look) as Promise<T>;
+  return transact(sql, look, "isolation level repeatable read read only");
 }
 
 type Placed<K extends Kind> = EntryOf<K> & Pick<RegisteredEntry, "leaf">;
