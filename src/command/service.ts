@@ -112,6 +112,7 @@ function servicesOf(
     observer: {
       ...metrics,
       failed: (error, id) => log.error({ err: error, id }, "http, answered 500"),
+      postponed: (error) => log.warn({ err: error }, "http, answered busy"),
     },
     ready: watchReadiness({ sql, guard, sealLag, migrations: migrationsFolder() }),
     metrics: metrics.text,

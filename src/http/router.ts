@@ -4,6 +4,7 @@ import type { HttpBindings } from "@hono/node-server";
 import { type Context, Hono } from "hono";
 import { Problem } from "../core/problem.ts";
 import type { Authenticate } from "../flow/authenticate.ts";
+import { spoken } from "../flow/failure.ts";
 import {
   admitCaller,
   type Caller,
@@ -31,6 +32,8 @@ export interface Observer {
   answered(route: Route | "none", status: number, elapsedMs: number): void;
   /** An error that its caller sees as a bare id. */
   failed(error: unknown, id: string): void;
+  /** An error that will pass: its caller sees `busy`. */
+  postponed(error: unknown): void;
 }
 
 type Environment = { Bindings: HttpBindings };
@@ -86,7 +89,9 @@ export class Router {
     try {
       return await handle(askOf(c));
     } catch (error) {
-      return errorResponse(error, this.#observer.failed);
+      const told = spoken(error);
+      if (told !== error) this.#observer.postponed(error);
+      return errorResponse(told, this.#observer.failed);
     }
   }
 }
