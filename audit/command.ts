@@ -67,8 +67,9 @@ export async function run(args: readonly string[], output: Output): Promise<Exit
     return exit;
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : COULD_NOT_LOOK;
-    if (!(error instanceof CannotLook)) throw error;
-    output.err(`could not look: ${error.message}\n`);
+    // Not even a fault of this program, or a full disk, may end with the status of a finding.
+    const known = error instanceof CannotLook ? error.message : undefined;
+    output.err(`could not look: ${known ?? (error instanceof Error ? error.stack : error)}\n`);
     return COULD_NOT_LOOK;
   }
 }
@@ -94,7 +95,7 @@ async function verifyArchive(
   const documents: object[] = [];
   for (const log of logs) {
     try {
-      const result = await auditLog(folder, log, { vkeys, usage, progress: output.progress });
+      const result = await auditLog(folder, log, { vkeys, usage, output });
       exits.add(exitOf(result));
       documents.push(resultJson(result));
       if (!options.json) output.out(printResult(result));
@@ -113,11 +114,11 @@ async function verifyArchive(
 async function auditLog(
   folder: string,
   log: string,
-  given: { vkeys: readonly Vkey[]; usage: readonly UsageFile[]; progress: boolean },
+  given: { vkeys: readonly Vkey[]; usage: readonly UsageFile[]; output: Output },
 ): Promise<AuditResult> {
   const spill = openSpill();
   const threads = openThreads();
-  const bar = given.progress ? progressBar(log) : undefined;
+  const bar = given.output.progress ? progressBar(log) : undefined;
   try {
     return await audit(folderSource(folder, log), {
       log,

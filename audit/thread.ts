@@ -1,5 +1,6 @@
 /** One thread of `threads.ts`: learns keys, reads texts, and answers order by order. */
 import { parentPort } from "node:worker_threads";
+import { packAnswer } from "./answer.ts";
 import { sha256, verifyNow } from "./native.ts";
 import { readSigned } from "./prefix/statement.ts";
 import type { Order } from "./threads.ts";
@@ -12,5 +13,6 @@ parentPort?.on("message", (order: Order) => {
     return;
   }
   const tools = { hash: sha256, verify: verifyNow };
-  parentPort?.postMessage(order.texts.map((text) => readSigned(text, keys, tools)));
+  const answer = packAnswer(order.texts.map((text) => readSigned(text, keys, tools)));
+  parentPort?.postMessage(answer, [answer.hashes.buffer]);
 });

@@ -1,6 +1,7 @@
 /** What agents signed, read and verified on all cores, while the calling thread goes on. */
 import { availableParallelism } from "node:os";
-import { Worker } from "node:worker_threads";
+import { Worker, type WorkerOptions } from "node:worker_threads";
+import { type Answer, unpackAnswer } from "./answer.ts";
 import type { Reader, Reading, SignedText } from "./prefix/statement.ts";
 
 export interface ThreadReader extends Reader {
@@ -56,17 +57,26 @@ export function openThreads(count = availableParallelism()): ThreadReader {
 }
 
 function startThread(learned: readonly Order[]): Thread {
-  const source = import.meta.url.endsWith(".ts");
-  const worker = new Worker(new URL(source ? "thread.ts" : "thread.js", import.meta.url), {
-    execArgv: source ? ["--import", "tsx"] : [],
+  const worker = startWorker({
+    resourceLimits: { maxOldGenerationSizeMb: 64, maxYoungGenerationSizeMb: 8 },
   });
   const thread: Thread = { worker, waiting: [] };
   for (const lesson of learned) worker.postMessage(lesson);
-  worker.on("message", (readings: Reading[]) => {
-    thread.waiting.shift()?.answer(readings);
+  worker.on("message", (answer: Answer) => {
+    thread.waiting.shift()?.answer(unpackAnswer(answer));
   });
   worker.on("error", (error) => {
     for (const { fail } of thread.waiting.splice(0)) fail(error);
   });
   return thread;
+}
+
+/** Run from source, a thread needs the loader too, and Node 20 does not hand it on. */
+function startWorker(options: WorkerOptions): Worker {
+  if (!import.meta.url.endsWith(".ts")) {
+    return new Worker(new URL("thread.js", import.meta.url), options);
+  }
+  const thread = JSON.stringify(new URL("thread.ts", import.meta.url).href);
+  const load = `import("tsx/esm/api").then((tsx) => (tsx.register(), import(${thread})))`;
+  return new Worker(load, { ...options, eval: true });
 }

@@ -48,33 +48,18 @@ interface Pending {
 /** Stands for an entry that neither bundle nor tile have. */
 const NO_LEAF: Hash = new Uint8Array(32);
 const WIDTH = BigInt(TILE_WIDTH);
-/** Bundles that are fetched ahead, so that neither disk nor processor waits for the other. */
-const AHEAD = 2;
 
 /** Bundle by bundle, in the order of the log. */
 export async function* walk(options: WalkOptions): AsyncGenerator<Block> {
+  const { source, top } = options;
   const walker = new Walker(options);
-  for await (const files of blocks(options.source, options.top.size)) {
-    yield { entries: await walker.block(files), width: files.width };
+  for (let first = 0n; first < top.size; first += WIDTH) {
+    const left = top.size - first;
+    const width = left < WIDTH ? Number(left) : TILE_WIDTH;
+    const files = await readBlock(source, first / WIDTH, width);
+    yield { entries: await walker.block(files), width };
   }
   await walker.end();
-}
-
-async function* blocks(source: Source, size: bigint): AsyncGenerator<BlockFiles> {
-  const count = (size + WIDTH - 1n) / WIDTH;
-  const read = (index: bigint): Promise<BlockFiles> => {
-    const left = size - index * WIDTH;
-    const files = readBlock(source, index, left < WIDTH ? Number(left) : TILE_WIDTH);
-    files.catch(() => {}); // it is awaited below, after those before it
-    return files;
-  };
-  const queue: Promise<BlockFiles>[] = [];
-  for (let index = 0n; index < count || queue.length > 0; index += 1n) {
-    if (index < count) queue.push(read(index));
-    if (queue.length <= AHEAD && index < count) continue;
-    const next = queue.shift();
-    if (next !== undefined) yield await next;
-  }
 }
 
 class Walker {

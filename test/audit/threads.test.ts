@@ -6,11 +6,8 @@ import { auditFiles, filesOf, said } from "./archive.ts";
 import { honestLog } from "./honest.ts";
 import { agentOf, sign, TestLog } from "./log.ts";
 
-const threads = openThreads(false, 2);
-const sodium = openThreads(true, 1);
-afterAll(async () => {
-  await Promise.all([threads.close(), sodium.close()]);
-});
+const threads = openThreads(2);
+afterAll(() => threads.close());
 
 test("threads read and verify as the calling thread does, and answer in the order they were asked", async () => {
   const log = new TestLog();
@@ -25,10 +22,8 @@ test("threads read and verify as the calling thread does, and answer in the orde
   });
   const keys = new Map([[agent.kid, agent.key.publicKey]]);
   const expected = texts.map((text) => readSigned(text, keys, { hash: sha256, verify: verifyNow }));
-  for (const reader of [threads, sodium]) {
-    reader.learn(agent.kid, agent.key.publicKey);
-    expect(await reader.read(texts)).toEqual(expected);
-  }
+  threads.learn(agent.kid, agent.key.publicKey);
+  expect(await threads.read(texts)).toEqual(expected);
   expect(new Set(expected.map((read) => (typeof read === "string" ? read : read.holds)))).toEqual(
     new Set(["jws-malformed", true, false]),
   );
@@ -46,7 +41,7 @@ test("an audit by threads finds what an audit in one thread finds", async () => 
   const { log, agent } = honestLog();
   log.force("conflict", { jws: log.report(agent).jws, stands: "3" });
   const files = filesOf(log);
-  const reader = openThreads(false, 2);
+  const reader = openThreads(2);
   const byThreads = await auditFiles(files, { reader });
   await reader.close();
   expect(byThreads).toEqual(await auditFiles(files));
@@ -54,7 +49,7 @@ test("an audit by threads finds what an audit in one thread finds", async () => 
 });
 
 test("a thread that dies fails what it was asked, and hangs nothing", async () => {
-  const reader = openThreads(false, 1);
+  const reader = openThreads(1);
   const nonsense = [{ kind: "report", text: undefined }] as unknown as SignedText[];
   await expect(reader.read(nonsense)).rejects.toThrow(TypeError);
   await reader.close();
