@@ -10,11 +10,13 @@ import type { Readiness } from "../flow/ready.ts";
 import type { Showing } from "../flow/show.ts";
 import type { usage } from "../flow/usage.ts";
 import { answer } from "./answer.ts";
+import type { Identity } from "./answers/listings.ts";
 import { financeRoutes } from "./finance.ts";
 import { openapiDocument } from "./openapi.ts";
 import { operatorRoutes } from "./operator.ts";
 import { readerRoutes } from "./reader.ts";
 import { answerReports } from "./reports.ts";
+import { openRoom } from "./room.ts";
 import { type Observer, Router } from "./router.ts";
 import { runnerRoutes } from "./runner.ts";
 
@@ -27,17 +29,16 @@ export interface Services {
   };
   ready: () => Promise<Readiness>;
   metrics: () => Promise<{ type: string; text: string }>;
-  /** The name under which a log's checkpoints are signed, and the key that verifies them. */
-  identity: (log: string) => { origin: string; vkey: string };
+  identity: (log: string) => Identity;
   version: string;
 }
 
 export function createApp(services: Services): Hono<{ Bindings: HttpBindings }> {
   const { authenticate, flow, observer } = services;
-  const router = new Router(authenticate, observer);
+  const router = new Router({ authenticate, observer, room: openRoom() });
   healthRoutes(router, services);
-  router.open("POST /v1/reports", ({ incoming }) => {
-    return answerReports(incoming, flow.intake, async (texts) => {
+  router.open("POST /v1/reports", (ask) => {
+    return answerReports(ask, async (texts) => {
       const ingested = await ingest(flow, texts);
       observer.reported(ingested);
       return ingested;

@@ -11,7 +11,8 @@ import { USAGE_GROUPS } from "../flow/usage.ts";
 
 export const REPORTS_MAX = 500;
 
-const Jws = z.string().min(1).max(JWS_CHARS_MAX);
+/** One compact JWS (BYTES §2). */
+export const Jws = z.string().min(1).max(JWS_CHARS_MAX);
 const TOKEN_CHARS_MAX = 256;
 
 export const Reports = z.strictObject({ reports: z.array(z.string()).min(1).max(REPORTS_MAX) });
@@ -33,9 +34,9 @@ export const UsageSearch = z
     month: MonthText.optional(),
     from: MonthText.optional(),
     to: MonthText.optional(),
-    /** Several, with commas between. */
     group: z
       .string()
+      .describe(`Of ${USAGE_GROUPS.join(", ")}: several, with commas between`)
       .transform((text) => text.split(","))
       .pipe(Groups)
       .default([]),

@@ -1,6 +1,4 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { PROBLEMS } from "../../src/core/problem.ts";
-import { ROUTES } from "../../src/http/access.ts";
 import { reported } from "../flow/door.ts";
 import { ask, type House, newLog, openHouse } from "./house.ts";
 
@@ -68,38 +66,6 @@ test("a made-up path is no label of a metric: nobody fills the memory with them"
   const { text } = await ask(house, "GET /metrics", { token });
   expect(text).not.toContain("made");
   expect(text).toContain('route="none",status="404"');
-});
-
-interface Document {
-  openapi: string;
-  paths: Record<string, Record<string, { responses: object; requestBody?: object }>>;
-  components: { schemas: { Problem: { properties: { code: { enum: string[] } } } } };
-}
-
-test("the OpenAPI document has every route of the access table and no other", async () => {
-  const { json } = await ask(house, "GET /openapi.json");
-  const document = json as unknown as Document;
-  expect(document.openapi).toBe("3.1.0");
-  const documented = Object.entries(document.paths).flatMap(([path, methods]) =>
-    Object.keys(methods).map(
-      (method) => `${method.toUpperCase()} ${path.replaceAll(/\{([a-z]+)\}/g, ":$1")}`,
-    ),
-  );
-  expect(documented.sort()).toEqual([...ROUTES].sort());
-  expect(document.paths["/v1/reports"]?.["post"]?.requestBody).toMatchObject({
-    content: {
-      "application/json": {
-        schema: { additionalProperties: false, properties: { reports: { maxItems: 500 } } },
-      },
-      "application/jose": {},
-    },
-  });
-});
-
-test("the OpenAPI document names every code", async () => {
-  const { json } = await ask(house, "GET /openapi.json");
-  const { code } = (json as unknown as Document).components.schemas.Problem.properties;
-  expect(code.enum).toEqual([...Object.keys(PROBLEMS), "internal"]);
 });
 
 test("an unexpected error is a bare 500 with an id that is in the log, and nothing from inside", async () => {

@@ -13,6 +13,7 @@ import { CARD, jwk, NOW, RUNNER } from "../core/history.ts";
 import { claimOf, sign } from "../flow/door.ts";
 import { type FreshDatabase, freshDatabase } from "../postgres.ts";
 import { testKey } from "../signing.ts";
+import { assertDocumented } from "./documented.ts";
 
 const ISSUER_KEY = testKey(31).privateKey;
 
@@ -77,6 +78,7 @@ export interface Request {
   headers?: Record<string, string>;
 }
 
+/** @throws Error for an answer that the route's contract does not have */
 export async function ask(
   { url }: At,
   route: string,
@@ -95,12 +97,14 @@ export async function ask(
   });
   const text = await response.text();
   const isJson = response.headers.get("content-type")?.endsWith("json") ?? false;
-  return {
+  const answered = {
     status: response.status,
     headers: response.headers,
     text,
     json: isJson && text !== "" ? JSON.parse(text) : {},
   };
+  assertDocumented(method, path, answered);
+  return answered;
 }
 
 /** Everything that a test may need to be: every role on every log. */

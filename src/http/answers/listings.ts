@@ -1,0 +1,78 @@
+/** Logs, and the registers of each, a page at a time. */
+import { z } from "zod";
+import { BODY, HoldCode } from "../../core/entry.ts";
+import { Report } from "../../core/report.ts";
+import {
+  HashText,
+  InstantText,
+  IntegerText,
+  Kid,
+  LogId,
+  NonEmptyText,
+  Platform,
+} from "../../core/unit.ts";
+import type * as show from "../../flow/show.ts";
+import { exactly } from "./exactly.ts";
+
+/** The name under which a log's checkpoints are signed, and the key that verifies them. */
+export const Identity = z.strictObject({
+  origin: NonEmptyText,
+  vkey: z.string().regex(/^[^+\s]+\+[0-9a-f]{8}\+[A-Za-z0-9+/]{44}$/),
+});
+export type Identity = z.infer<typeof Identity>;
+
+export const Log = exactly<show.ShownLog & Identity>()(
+  z.strictObject({
+    log: LogId,
+    unique_id: NonEmptyText,
+    platform: Platform,
+    size: IntegerText,
+    sealed: IntegerText,
+    ...Identity.shape,
+  }),
+);
+export const Logs = z.strictObject({ logs: z.array(Log) });
+
+export const AsOf = exactly<show.AsOf>()(
+  z.strictObject({ log: LogId, as_of: IntegerText, sealed: IntegerText }),
+);
+const Page = AsOf.extend({ next: IntegerText.exactOptional() });
+
+export const Key = exactly<show.ShownKey>()(
+  z.strictObject({
+    kid: Kid,
+    index: IntegerText,
+    public_key: z.base64url().length(43),
+    enrolment: IntegerText,
+    runners: z.array(NonEmptyText),
+    namespaces: z.array(IntegerText),
+    revoked: z.boolean(),
+    trusted_up_to: IntegerText.exactOptional(),
+  }),
+);
+export const KeyPage = exactly<PageOf<show.ShownKey, "keys">>()(
+  Page.extend({ keys: z.array(Key) }),
+);
+
+/** A signed report in the entry that holds it. */
+export const Recorded = z.strictObject({
+  index: IntegerText,
+  at: InstantText,
+  leaf: HashText,
+  kid: Kid,
+  jws: BODY.hold.shape.jws,
+  report: Report,
+});
+
+export const Conflict = exactly<show.ShownConflict>()(Recorded.extend({ stands: IntegerText }));
+export const ConflictPage = exactly<PageOf<show.ShownConflict, "conflicts">>()(
+  Page.extend({ conflicts: z.array(Conflict) }),
+);
+
+type ShownHold = show.ShownHold & { code: HoldCode };
+export const Hold = exactly<ShownHold>()(Recorded.extend({ code: HoldCode }));
+export const HoldPage = exactly<PageOf<ShownHold, "holds">>()(
+  Page.extend({ holds: z.array(Hold) }),
+);
+
+type PageOf<Item, Name extends string> = Omit<show.Page<Item>, "items"> & Record<Name, Item[]>;

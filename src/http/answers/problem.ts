@@ -1,0 +1,56 @@
+/** Problem documents (RFC 9457) with all members that any of them has. */
+import { z } from "zod";
+import { PROBLEMS, type ProblemCode } from "../../core/problem.ts";
+import {
+  HashText,
+  InstantText,
+  IntegerText,
+  LogId,
+  MonthText,
+  NonEmptyText,
+  Tracking,
+} from "../../core/unit.ts";
+
+export const CODES = Object.keys(PROBLEMS) as ProblemCode[];
+
+/** `internal` is nobody's fault but ours, so it is in no table; its `id` finds it in our log. */
+export type AnyCode = ProblemCode | "internal";
+
+export const Problem = z.strictObject({
+  type: z.url(),
+  title: z.string(),
+  status: z.int().min(400).max(599),
+  code: z.enum([...CODES, "internal"]),
+  /** Of a request: what does not have the documented shape. */
+  members: z.array(z.string()).exactOptional(),
+  member: z.string().exactOptional(),
+  /** Of a report: the same as in a batch's result. */
+  log: LogId.exactOptional(),
+  digest: HashText.exactOptional(),
+  counter: IntegerText.exactOptional(),
+  index: IntegerText.exactOptional(),
+  leaf: HashText.exactOptional(),
+  /** Of an entry that may not be written. */
+  kind: z.string().exactOptional(),
+  at: InstantText.exactOptional(),
+  effective_from: InstantText.exactOptional(),
+  uuid: NonEmptyText.exactOptional(),
+  tracking: Tracking.exactOptional(),
+  name: z.string().exactOptional(),
+  text: z.string().exactOptional(),
+  stands: IntegerText.exactOptional(),
+  next: MonthText.exactOptional(),
+  /** Of an unexpected error. */
+  id: z.uuid().exactOptional(),
+});
+
+export function statusOf(code: AnyCode): number {
+  return code === "internal" ? 500 : PROBLEMS[code][0];
+}
+
+/** Of one status, with those of its codes that a route can give. */
+export function problemOf(status: number, codes: readonly AnyCode[]): z.ZodType {
+  const narrowing = z.strictObject({ status: z.literal(status), code: z.enum(codes) });
+  // zod refuses a member of an intersection that both sides refuse.
+  return z.intersection(Problem, narrowing);
+}

@@ -1,0 +1,30 @@
+/** What a process says about itself. */
+import { z } from "zod";
+import { IntegerText, NonEmptyText } from "../../core/unit.ts";
+import type * as ready from "../../flow/ready.ts";
+import { exactly } from "./exactly.ts";
+import { CODES } from "./problem.ts";
+
+const Count = z.int().nonnegative();
+
+export const Liveness = z.strictObject({ live: z.literal(true), version: NonEmptyText });
+
+export const Readiness = exactly<ready.Readiness>()(
+  z.strictObject({
+    ready: z.boolean(),
+    database: z.string().regex(/^[a-z]+(?:-[a-z]+)*$/),
+    refused: z.partialRecord(z.enum(CODES), Count),
+    seal: z.strictObject({ logs: Count, entries: IntegerText, lag_ms: z.number().nonnegative() }),
+    replication: z.enum(["synchronous", "missing", "unknown"]),
+    anchors: z.literal("none"),
+  }),
+);
+
+export const Metrics = z.string().regex(/^# HELP /);
+
+export const Document = z.strictObject({
+  openapi: z.literal("3.1.0"),
+  info: z.strictObject({ title: z.string(), version: z.string(), summary: z.string() }),
+  paths: z.record(z.string().startsWith("/"), z.record(z.string(), z.unknown())),
+  components: z.record(z.string(), z.unknown()),
+});

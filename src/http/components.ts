@@ -1,0 +1,148 @@
+/** Names for all that is answered, and for what it is made of, as the OpenAPI document has them. */
+import { z } from "zod";
+import { Report } from "../core/report.ts";
+import {
+  ComputeMsText,
+  FractionText,
+  HashText,
+  InstantText,
+  IntegerText,
+  Kid,
+  LogId,
+  MonthText,
+  Tracking,
+} from "../core/unit.ts";
+import {
+  Conflict,
+  ConflictPage,
+  Hold,
+  HoldPage,
+  Key,
+  KeyPage,
+  Log,
+  Logs,
+} from "./answers/listings.ts";
+import { Problem } from "./answers/problem.ts";
+import { Document, Liveness, Metrics, Readiness } from "./answers/process.ts";
+import {
+  AttestationReceipt,
+  ClaimReceipt,
+  EnrolmentReceipt,
+  KeyReceipt,
+  LogReceipt,
+  Receipt,
+} from "./answers/receipts.ts";
+import {
+  AcceptedReport,
+  Answered,
+  Batch,
+  DuplicateReport,
+  HeldReport,
+  Result,
+} from "./answers/reports.ts";
+import {
+  ExplainedBuild,
+  Explanation,
+  Figures,
+  Rating,
+  Usage,
+  UsageRow,
+  UsageTable,
+} from "./answers/usages.ts";
+import { Jws } from "./shapes.ts";
+
+const SHAPES = {
+  AcceptedReport,
+  Answered,
+  AttestationReceipt,
+  Batch,
+  ClaimReceipt,
+  Conflict,
+  ConflictPage,
+  Document,
+  DuplicateReport,
+  EnrolmentReceipt,
+  ExplainedBuild,
+  Explanation,
+  Figures,
+  HeldReport,
+  Hold,
+  HoldPage,
+  Key,
+  KeyPage,
+  KeyReceipt,
+  Liveness,
+  Log,
+  LogReceipt,
+  Logs,
+  Metrics,
+  Problem,
+  Rating,
+  Readiness,
+  Receipt,
+  Report,
+  Result,
+  Tracking,
+  Usage,
+  UsageRow,
+  UsageTable,
+};
+
+/** What a pattern does not say, or nobody wants to read out of one. */
+const SCALARS = {
+  ComputeMs: [ComputeMsText, "Compute-milliseconds with six decimals"],
+  Fraction: [FractionText, "A reduced fraction a/b"],
+  Hash: [HashText, "32 bytes, padded base64"],
+  Instant: [InstantText, "RFC 3339, UTC, with exactly three decimals"],
+  Integer: [IntegerText, "0 to 2^63-1, as text: a number would lose digits"],
+  Jws: [Jws, "One compact JWS, signed with Ed25519"],
+  Kid: [Kid, "RFC 7638 thumbprint of an Ed25519 key: 32 bytes, base64url"],
+  LogId: [LogId, "A log's id: 32 lowercase hex digits"],
+  Month: [MonthText, "The first day of a UTC month"],
+} as const satisfies Record<string, readonly [z.ZodType, string]>;
+
+/** zod's own registry, so that what is said of a shape beside the shape counts too. */
+const registry = z.globalRegistry;
+for (const [id, shape] of Object.entries(SHAPES)) registry.add(shape, { id });
+for (const [id, [shape, description]] of Object.entries(SCALARS)) {
+  registry.add(shape, { id, description });
+}
+
+const COMPONENTS = "#/components/schemas/";
+/** As callers write it, before defaults and transformations. */
+const AS_SENT = { io: "input", metadata: registry } as const;
+
+/** By name, for `components.schemas`. */
+export function componentSchemas(): Record<string, object> {
+  const uri = (id: string): string => COMPONENTS + id;
+  const { schemas } = z.toJSONSchema(registry, { ...AS_SENT, uri, override: opened });
+  return Object.fromEntries(Object.entries(schemas).map(([id, schema]) => [id, bare(schema)]));
+}
+
+/** With a reference wherever something has a name. */
+export function requestSchema(shape: z.ZodType): JsonSchema {
+  return referring(shape, z.toJSONSchema(shape, AS_SENT));
+}
+
+/** The same, but open: unknown members of a request are refused, an answer may come to have more. */
+export function answerSchema(shape: z.ZodType): JsonSchema {
+  return referring(shape, z.toJSONSchema(shape, { ...AS_SENT, override: opened }));
+}
+
+type JsonSchema = z.core.JSONSchema.BaseSchema;
+
+function opened({ jsonSchema }: { jsonSchema: JsonSchema }): void {
+  if (jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties;
+}
+
+/** Without the definitions that zod adds: they are the components. */
+function referring(shape: z.ZodType, schema: JsonSchema): JsonSchema {
+  const id = registry.get(shape)?.id;
+  if (id !== undefined) return { $ref: COMPONENTS + id };
+  return JSON.parse(JSON.stringify(bare(schema)).replaceAll("#/$defs/", COMPONENTS));
+}
+
+function bare(schema: JsonSchema): JsonSchema {
+  const { $schema: _, $id: __, $defs: ___, ...rest } = schema;
+  return rest;
+}

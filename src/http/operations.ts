@@ -1,0 +1,256 @@
+/** What each route takes and answers; together with the access table, all of its contract. */
+import type { z } from "zod";
+import type { ProblemCode } from "../core/problem.ts";
+import { NewCard } from "../flow/card.ts";
+import { NewClass } from "../flow/classify.ts";
+import { NewLog } from "../flow/create.ts";
+import { NewLimit } from "../flow/limit.ts";
+import { ACCESS, type Audience, type Route } from "./access.ts";
+import { ConflictPage, HoldPage, KeyPage, Logs } from "./answers/listings.ts";
+import { type AnyCode, problemOf, statusOf } from "./answers/problem.ts";
+import { Document, Liveness, Metrics, Readiness } from "./answers/process.ts";
+import {
+  AttestationReceipt,
+  ClaimReceipt,
+  EnrolmentReceipt,
+  KeyReceipt,
+  LogReceipt,
+  Receipt,
+} from "./answers/receipts.ts";
+import { AcceptedReport, Answered, HeldReport, REPORT_PROBLEMS } from "./answers/reports.ts";
+import { Explanation, Usage, UsageTable } from "./answers/usages.ts";
+import {
+  JobSearch,
+  Jws,
+  KeyRotation,
+  LogEnrolment,
+  LogRevocation,
+  PageSearch,
+  Reports,
+  TokenClaim,
+  UsageSearch,
+} from "./shapes.ts";
+
+/** By media type. */
+export type Content = Readonly<Record<string, z.ZodType>>;
+
+export interface Operation {
+  summary: string;
+  query?: z.ZodType;
+  body?: Content;
+  /** By status; problems are not among them. */
+  success: Readonly<Record<number, Content>>;
+  /** Beside those that all routes, or all routes with a token or a body, have. */
+  problems: readonly ProblemCode[];
+}
+
+const json = (shape: z.ZodType): Content => ({ "application/json": shape });
+const jose: Content = { "application/jose": Jws };
+/** Written now, or standing already. */
+const written = (shape: z.ZodType) => ({ 201: json(shape), 200: json(shape) });
+
+const WRITING = ["not-found", "log-behind", "archive-unavailable"] as const satisfies ProblemCode[];
+
+export const OPERATIONS: Readonly<Record<Route, Operation>> = {
+  "GET /livez": {
+    summary: "The process answers",
+    success: { 200: json(Liveness) },
+    problems: [],
+  },
+  "GET /readyz": {
+    summary: "Can reports be taken, and what to know besides",
+    success: { 200: json(Readiness), 503: json(Readiness) },
+    problems: [],
+  },
+  "GET /openapi.json": {
+    summary: "This document",
+    success: { 200: json(Document) },
+    problems: [],
+  },
+  "GET /metrics": {
+    summary: "Figures for Prometheus, as text",
+    success: { 200: { "text/plain": Metrics } },
+    problems: [],
+  },
+  "POST /v1/reports": {
+    summary: "Signed reports: one JWS, or up to 500 with a result for each",
+    body: { ...json(Reports), ...jose },
+    success: {
+      200: json(Answered),
+      201: json(AcceptedReport),
+      202: json(HeldReport),
+    },
+    problems: [...REPORT_PROBLEMS, "mixed-logs", "too-many", ...WRITING],
+  },
+  "POST /v1/attestations": {
+    summary: "An agent's high-water marks, signed",
+    body: jose,
+    success: { 201: json(AttestationReceipt) },
+    problems: [
+      "malformed",
+      "unknown-key",
+      "bad-signature",
+      "wrong-typ",
+      "non-canonical",
+      "schema",
+      "wrong-log",
+      "key-has-ended",
+      ...WRITING,
+    ],
+  },
+  "POST /v1/enrolments": {
+    summary: "Name runners; the answer holds the one-time token, once",
+    body: json(LogEnrolment),
+    success: { 201: json(EnrolmentReceipt) },
+    problems: ["two-trackings", "namespaces-needed", "starts-in-the-past", ...WRITING],
+  },
+  "POST /v1/enrolments/claim": {
+    summary: "Bring the key for an enrolment",
+    body: json(TokenClaim),
+    success: written(ClaimReceipt),
+    problems: [
+      "malformed",
+      "inadmissible-key",
+      "bad-signature",
+      "unknown-token",
+      "token-expired",
+      "token-used",
+      "key-in-use",
+      "log-behind",
+      "archive-unavailable",
+    ],
+  },
+  "POST /v1/keys/rotate": {
+    summary: "Replace a key by its successor",
+    body: json(KeyRotation),
+    success: written(KeyReceipt),
+    problems: [
+      "malformed",
+      "inadmissible-key",
+      "bad-signature",
+      "unknown-key",
+      "wrong-log",
+      "unknown-token",
+      "token-used",
+      "key-in-use",
+      "key-has-ended",
+      ...WRITING,
+    ],
+  },
+  "POST /v1/keys/:kid/revoke": {
+    summary: "End a key",
+    body: json(LogRevocation),
+    success: { 201: json(KeyReceipt) },
+    problems: ["key-has-ended", ...WRITING],
+  },
+  "POST /v1/logs": {
+    summary: "Make the log of an instance",
+    body: json(NewLog),
+    success: { 201: json(LogReceipt) },
+    problems: ["log-exists"],
+  },
+  "GET /v1/logs": {
+    summary: "The logs that you may see",
+    success: { 200: json(Logs) },
+    problems: [],
+  },
+  "GET /v1/logs/:log/keys": {
+    summary: "Enrolled keys",
+    query: PageSearch,
+    success: { 200: json(KeyPage) },
+    problems: ["invalid-request"],
+  },
+  "GET /v1/logs/:log/conflicts": {
+    summary: "Reports that contradict one that stands",
+    query: PageSearch,
+    success: { 200: json(ConflictPage) },
+    problems: ["invalid-request"],
+  },
+  "GET /v1/logs/:log/holds": {
+    summary: "Held reports",
+    query: PageSearch,
+    success: { 200: json(HoldPage) },
+    problems: ["invalid-request"],
+  },
+  "POST /v1/logs/:log/rate_cards": {
+    summary: "Factors from an instant on",
+    body: json(NewCard),
+    success: { 201: json(Receipt) },
+    problems: [
+      "invalid-factor",
+      "project-factors-not-applicable",
+      "starts-in-the-past",
+      "approval-required",
+      ...WRITING,
+    ],
+  },
+  "POST /v1/logs/:log/project_classes": {
+    summary: "A project's class from an instant on",
+    body: json(NewClass),
+    success: { 201: json(Receipt) },
+    problems: ["starts-in-the-past", "approval-required", ...WRITING],
+  },
+  "POST /v1/logs/:log/quotas": {
+    summary: "A namespace's limit from an instant on",
+    body: json(NewLimit),
+    success: { 201: json(Receipt) },
+    problems: ["stale-source-version", "starts-in-the-past", "approval-required", ...WRITING],
+  },
+  "GET /v1/usage": {
+    summary: "What was used",
+    query: UsageSearch,
+    success: { 200: { ...json(Usage), "text/csv": UsageTable } },
+    problems: ["invalid-request", "too-many"],
+  },
+  "GET /v1/jobs/:log/:id": {
+    summary: "One build: its charge in full arithmetic, its report, its entry",
+    query: JobSearch,
+    success: { 200: json(Explanation) },
+    problems: ["invalid-request"],
+  },
+};
+
+/** A route that has no roles asks for no token. */
+export function rolesOf(route: Route): readonly Audience[] {
+  return ACCESS[route].filter((audience) => audience !== "runner" && audience !== "anyone");
+}
+
+/** `busy`: what a token asks for is read from a database, which may be away. */
+const OF_TOKENS = ["unauthenticated", "not-found", "issuer-unavailable", "busy"] as const;
+const OF_BODIES = [
+  "unsupported-media-type",
+  "too-large",
+  "body-too-slow",
+  "invalid-request",
+  "busy",
+] as const;
+
+/** The codes of each status that a route can answer with a problem document, statuses ascending. */
+export function problemsOf(route: Route): ReadonlyMap<number, readonly AnyCode[]> {
+  const { body, problems } = OPERATIONS[route];
+  const codes: AnyCode[] = [
+    ...(rolesOf(route).length > 0 ? OF_TOKENS : []),
+    ...(body ? OF_BODIES : []),
+    ...problems,
+    "internal",
+  ];
+  const statuses = [...new Set(codes.map(statusOf))].sort((a, b) => a - b);
+  return new Map(
+    statuses.map((status) => [
+      status,
+      [...new Set(codes.filter((code) => statusOf(code) === status))],
+    ]),
+  );
+}
+
+/** All that a route can answer, by status. A status is of success or of problems, never of both. */
+export function answersOf(route: Route): ReadonlyMap<number, Content> {
+  const success = Object.entries(OPERATIONS[route].success);
+  const problems = Array.from(problemsOf(route), ([status, codes]) => {
+    return [status, { "application/problem+json": problemOf(status, codes) }] as const;
+  });
+  return new Map([
+    ...success.map(([status, content]) => [Number(status), content] as const),
+    ...problems,
+  ]);
+}

@@ -1,0 +1,76 @@
+import { expect, test } from "vitest";
+import { PROBLEMS } from "../../src/core/problem.ts";
+import { ROLES } from "../../src/flow/authenticate.ts";
+import { ACCESS, ROUTES } from "../../src/http/access.ts";
+import { answersOf, OPERATIONS, problemsOf } from "../../src/http/operations.ts";
+import { document, operation } from "./openapi.ts";
+
+test("the OpenAPI document has every route of the access table and no other", () => {
+  const documented = Object.entries(document.paths).flatMap(([path, item]) =>
+    Object.keys(item).map(
+      (method) => `${method.toUpperCase()} ${path.replaceAll(/\{([a-z]+)\}/g, ":$1")}`,
+    ),
+  );
+  expect(documented.sort()).toEqual([...ROUTES].sort());
+});
+
+test("every reference of the document leads to a component, and every component is referred to", () => {
+  const text = JSON.stringify(document);
+  const references = [...text.matchAll(/"\$ref":"([^"]*)"/g)].map(([, reference]) => reference);
+  const components = Object.keys(document.components.schemas);
+  expect([...new Set(references)].sort()).toEqual(
+    components.map((name) => `#/components/schemas/${name}`).sort(),
+  );
+});
+
+test.each(ROUTES)("%s: its parameters are exactly those of its path and its query", (route) => {
+  const parameters = operation(route).parameters ?? [];
+  const inPath = parameters.filter((parameter) => parameter.in === "path");
+  const named = [...route.matchAll(/:([a-z]+)/g)].map(([, name]) => name);
+  expect(inPath.map(({ name, required }) => [name, required])).toEqual(
+    named.map((name) => [name, true]),
+  );
+  expect(parameters.length > inPath.length).toBe(OPERATIONS[route].query !== undefined);
+});
+
+test.each(ROUTES)("%s: each of its roles alone opens it, and nothing else is asked", (route) => {
+  const roles = ROLES.filter((role) => (ACCESS[route] as readonly string[]).includes(role));
+  const { description, security } = operation(route);
+  expect(security.map(({ bearer: [role] }) => role).sort()).toEqual([...roles].sort());
+  for (const audience of ACCESS[route]) expect(description).toContain(audience);
+  expect(document.components.securitySchemes).toEqual({
+    bearer: { type: "http", scheme: "bearer", bearerFormat: "JWT" },
+  });
+});
+
+const WITH_BODY = ROUTES.filter((route) => OPERATIONS[route].body !== undefined);
+
+test.each(WITH_BODY)("%s: the body that it takes is closed to unknown members", (route) => {
+  const { content = {} } = operation(route).requestBody ?? {};
+  expect(Object.keys(content)).toEqual(Object.keys(OPERATIONS[route].body ?? {}));
+  const { "application/json": json, "application/jose": jose } = content;
+  if (json !== undefined) expect(json.schema.additionalProperties).toBe(false);
+  if (jose !== undefined) expect(jose.schema).toEqual({ $ref: "#/components/schemas/Jws" });
+});
+
+test("every code is one that some route gives, but for methods and what no route can close", () => {
+  const given = new Set(ROUTES.flatMap((route) => [...problemsOf(route).values()].flat()));
+  const missing = Object.keys(PROBLEMS).filter((code) => !given.has(code as never));
+  expect(missing).toEqual(["method-not-allowed", "months-in-order"]);
+  const { properties } = document.components.schemas["Problem"] ?? {};
+  expect(properties?.["code"]).toMatchObject({ enum: [...Object.keys(PROBLEMS), "internal"] });
+});
+
+test("a status is of success or of problems, and a problem's has its codes and no other's", () => {
+  for (const route of ROUTES) {
+    for (const [status, codes] of problemsOf(route)) {
+      expect(OPERATIONS[route].success).not.toHaveProperty(String(status));
+      const shape = answersOf(route).get(status)?.["application/problem+json"];
+      const valid = { type: "https://x.example/", title: "x", status };
+      for (const code of [...Object.keys(PROBLEMS), "internal"]) {
+        const documented = codes.some((known) => known === code);
+        expect(shape?.safeParse({ ...valid, code }).success).toBe(documented);
+      }
+    }
+  }
+});
