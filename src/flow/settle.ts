@@ -127,16 +127,15 @@ class Batch {
     // A counter that was used on another log says nothing about this one's.
     const reused =
       made.code !== "wrong-log" && earlier.some((answer) => answer.code !== "wrong-log");
-    const line = { counter, digest: encodeBase64(digest), index: String(made.index ?? "") };
     if (made.recorded !== undefined) {
       this.answers.push({ ...answer, recorded: made.recorded });
     } else {
       // A duplicate that also uses its counter again needs no line but the one that says so.
       const code = reused && made.code === "duplicate" ? "counter-reused" : made.code;
-      this.#note(kid, { line: { code, ...line }, answer });
+      this.#note(kid, { line: lineOf(code, answer), answer });
     }
     if (reused && made.code !== "duplicate") {
-      this.#note(kid, { line: { code: "counter-reused", ...line } });
+      this.#note(kid, { line: lineOf("counter-reused", answer) });
     }
     this.#remember(answer);
     return outcome(answer);
@@ -202,6 +201,10 @@ class Batch {
     if (answers === undefined) this.#answered.set(key, [answer]);
     else answers.push(answer);
   }
+}
+
+function lineOf(code: string, { counter, digest, index }: Answer): DispositionLine {
+  return { code, counter, digest: encodeBase64(digest), index: String(index ?? "") };
 }
 
 function recorded(code: ReportCode, { index, leaf }: NewEntry): Made {
