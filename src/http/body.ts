@@ -7,8 +7,8 @@ import { isUtf8 } from "node:buffer";
 import type { IncomingMessage } from "node:http";
 import type { z } from "zod";
 import { Problem } from "../core/problem.ts";
-import type { Intake } from "../flow/intake.ts";
 import { repeatsMember } from "./json.ts";
+import type { Room } from "./room.ts";
 
 const MEDIA_TYPE = /^application\/(json|jose)(?:\s*;\s*charset=utf-8)?$/i;
 /** Of bodies that are no reports. */
@@ -22,45 +22,45 @@ export function mediaType({ headers }: IncomingMessage): "json" | "jose" {
   return type as "json" | "jose";
 }
 
-/** What all bodies that are being read may take together; `enter` throws Problem `busy`. */
-export type Room = Pick<Intake, "enter">;
-
-const ENDLESS: Room = { enter: () => () => undefined };
+/** A request of which nothing but the head was read. */
+export interface Unread {
+  readonly incoming: IncomingMessage;
+  readonly room: Room;
+}
 
 /**
  * The whole body as text.
  * @param max bytes
- * @param room taken as the bytes come, not as they are promised: a slow client blocks nobody
  * @throws Problem `too-large`, before anything is read where the length is declared; `busy`;
- *   `invalid-request` for bytes that are no UTF-8, and when the client goes away
+ *   `body-too-slow`; `invalid-request` for bytes that are no UTF-8, and when the client goes away
  */
-export async function readText(
-  incoming: IncomingMessage,
-  max: number,
-  room: Room = ENDLESS,
-): Promise<string> {
+export async function readText(unread: Unread, max: number): Promise<string> {
+  const { incoming } = unread;
   if (Number(incoming.headers["content-length"] ?? 0) > max) throw new Problem("too-large");
   // Gone while its token was looked at: no event would ever say so again.
   if (incoming.destroyed) throw new Problem("invalid-request");
-  const bytes = await readBytes(incoming, max, room);
+  const bytes = await readBytes(unread, max);
   if (!isUtf8(bytes)) throw new Problem("invalid-request");
   return bytes.toString("utf8");
 }
 
-function readBytes(incoming: IncomingMessage, max: number, room: Room): Promise<Buffer> {
+function readBytes({ incoming, room }: Unread, max: number): Promise<Buffer> {
   const chunks: Buffer[] = [];
-  const held: (() => void)[] = [];
   let length = 0;
+  let held = 0;
+  let late: NodeJS.Timeout | undefined;
   const read = new Promise<Buffer>((resolve, reject) => {
     // Comes after every request: an error, whose stack costs more than all else here, only if needed.
     const gone = (): void => {
       if (!incoming.readableEnded) reject(new Problem("invalid-request"));
     };
     incoming.on("data", (chunk: Buffer) => {
+      late ??= setTimeout(() => reject(new Problem("body-too-slow")), room.ms);
       length += chunk.length;
       if (length > max) return reject(new Problem("too-large"));
       try {
-        held.push(room.enter(0, chunk.length));
+        room.take(chunk.length, length);
+        held += chunk.length;
         chunks.push(chunk);
       } catch (error) {
         reject(error);
@@ -73,19 +73,17 @@ function readBytes(incoming: IncomingMessage, max: number, room: Room): Promise<
     incoming.once("close", gone);
   });
   return read.finally(() => {
+    clearTimeout(late);
     // What still comes is read to nowhere, so that the client hears the answer.
     incoming.removeAllListeners("data").resume();
-    for (const leave of held) leave();
+    room.give(held);
   });
 }
 
 /** A JSON body of exactly this shape: no member twice, none unknown. */
-export async function readJson<T extends z.ZodType>(
-  incoming: IncomingMessage,
-  shape: T,
-): Promise<z.infer<T>> {
-  if (mediaType(incoming) !== "json") throw new Problem("unsupported-media-type");
-  const text = await readText(incoming, CONTROL_BYTES_MAX);
+export async function readJson<T extends z.ZodType>(unread: Unread, shape: T): Promise<z.infer<T>> {
+  if (mediaType(unread.incoming) !== "json") throw new Problem("unsupported-media-type");
+  const text = await readText(unread, CONTROL_BYTES_MAX);
   return parsed(shape, parseStrict(text));
 }
 

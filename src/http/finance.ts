@@ -11,19 +11,19 @@ import type { Router } from "./router.ts";
 export function financeRoutes(router: Router, flow: Services["flow"]): void {
   router.guarded("POST /v1/logs/:log/rate_cards", async (ask, caller) => {
     const log = logOf(ask, caller);
-    const input = await readJson(ask.incoming, NewCard);
+    const input = await readJson(ask, NewCard);
     return answerReceipt(await card(flow, { log, by: caller.id }, input));
   });
 
   router.guarded("POST /v1/logs/:log/project_classes", async (ask, caller) => {
     const log = logOf(ask, caller);
-    const input = await readJson(ask.incoming, NewClass);
+    const input = await readJson(ask, NewClass);
     return answerReceipt(await classify(flow, { log, by: caller.id }, input));
   });
 
   router.guarded("POST /v1/logs/:log/quotas", async (ask, caller) => {
     const log = logOf(ask, caller);
-    const input = await readJson(ask.incoming, NewLimit);
+    const input = await readJson(ask, NewLimit);
     return answerReceipt(await limit(flow, { log, by: caller.id }, input));
   });
 }

@@ -13,9 +13,9 @@ import type { Router } from "./router.ts";
 import { LogEnrolment, LogRevocation } from "./shapes.ts";
 
 export function operatorRoutes(router: Router, { flow, reading, identity }: Services): void {
-  router.guarded("POST /v1/logs", async ({ incoming }, caller) => {
+  router.guarded("POST /v1/logs", async (ask, caller) => {
     assertAllLogs(caller);
-    const { log, ...receipt } = await create(flow, await readJson(incoming, NewLog));
+    const { log, ...receipt } = await create(flow, await readJson(ask, NewLog));
     return answerReceipt(receipt, { log, ...identity(log) });
   });
 
@@ -24,17 +24,17 @@ export function operatorRoutes(router: Router, { flow, reading, identity }: Serv
     return answer(200, { logs: logs.map((shown) => ({ ...shown, ...identity(shown.log) })) });
   });
 
-  router.guarded("POST /v1/enrolments", async ({ incoming }, caller) => {
-    const { log, ...enrolment } = await readJson(incoming, LogEnrolment);
+  router.guarded("POST /v1/enrolments", async (ask, caller) => {
+    const { log, ...enrolment } = await readJson(ask, LogEnrolment);
     assertLog(caller, log);
     const enrolled = await enrol(flow, log, caller.id, enrolment);
     const { token, claim_until } = enrolled;
     return answerReceipt(enrolled, { log, token, claim_until });
   });
 
-  router.guarded("POST /v1/keys/:kid/revoke", async ({ incoming, param }, caller) => {
-    const kid = member(Kid, param("kid"));
-    const { log, ...revocation } = await readJson(incoming, LogRevocation);
+  router.guarded("POST /v1/keys/:kid/revoke", async (ask, caller) => {
+    const kid = member(Kid, ask.param("kid"));
+    const { log, ...revocation } = await readJson(ask, LogRevocation);
     assertLog(caller, log);
     return answerReceipt(await revoke(flow, { log, kid, by: caller.id }, revocation), { log, kid });
   });

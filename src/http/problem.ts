@@ -35,7 +35,10 @@ export function errorResponse(error: unknown, log: (error: unknown, id: string) 
   });
 }
 
-/** Statuses that ask to come again say when (RFC 9110 §10.2.3), and 401 says with what (§11.6.1). */
+/**
+ * Statuses that ask to come again say when (RFC 9110 §10.2.3), and 401 says with what (§11.6.1). After
+ * 408 nothing more of the request is waited for (§15.5.9).
+ */
 export function respond(
   document: ProblemDocument,
   headers: Readonly<Record<string, string>> = {},
@@ -45,6 +48,7 @@ export function respond(
     headers: {
       "content-type": "application/problem+json",
       "cache-control": "no-store",
+      ...(document.status === 408 && { connection: "close" }),
       ...(document.status === 503 && { "retry-after": RETRY_AFTER_SECONDS }),
       ...(document.status === 401 && { "www-authenticate": "Bearer" }),
       ...headers,

@@ -1,9 +1,8 @@
 /** The hot path: signed reports, one or up to 500 at a time. */
-import type { IncomingMessage } from "node:http";
 import { HOLD_CODES } from "../core/entry.ts";
 import { PROBLEMS, Problem, type ProblemCode } from "../core/problem.ts";
 import type { Ingested, Result } from "../flow/ingest.ts";
-import { mediaType, parsed, parseStrict, type Room, readText } from "./body.ts";
+import { mediaType, parsed, parseStrict, readText, type Unread } from "./body.ts";
 import { problemDocument, respond } from "./problem.ts";
 import { REPORTS_MAX, Reports } from "./shapes.ts";
 
@@ -13,13 +12,9 @@ const JSON_HEADERS = { "content-type": "application/json", "cache-control": "no-
 export type Ingest = (texts: readonly string[]) => Promise<Ingested>;
 
 /** One JWS is answered by its own status (BYTES §3), a batch by 200 and a result for each. */
-export async function answerReports(
-  incoming: IncomingMessage,
-  room: Room,
-  ingest: Ingest,
-): Promise<Response> {
-  const single = mediaType(incoming) === "jose";
-  const body = await readText(incoming, REPORTS_BYTES_MAX, room);
+export async function answerReports(unread: Unread, ingest: Ingest): Promise<Response> {
+  const single = mediaType(unread.incoming) === "jose";
+  const body = await readText(unread, REPORTS_BYTES_MAX);
   const ingested = await ingest(single ? [body] : readBatch(body));
   return single
     ? answerOne(ingested)

@@ -1,5 +1,4 @@
 /** Routes bound to the access table: nothing else can be registered, and nothing may be left out. */
-import type { IncomingMessage } from "node:http";
 import type { HttpBindings } from "@hono/node-server";
 import { type Context, Hono } from "hono";
 import { Problem } from "../core/problem.ts";
@@ -13,11 +12,11 @@ import {
   ROUTES,
   type Route,
 } from "./access.ts";
+import type { Unread } from "./body.ts";
 import { errorResponse, problemDocument, respond } from "./problem.ts";
+import type { Room } from "./room.ts";
 
-/** A request, before anything of it but the head was read. */
-export interface Ask {
-  readonly incoming: IncomingMessage;
+export interface Ask extends Unread {
   /** Of the path's pattern. */
   param(name: string): string;
   /** Every name once. @throws Problem `invalid-request` for one that comes twice */
@@ -43,10 +42,12 @@ export class Router {
   readonly #registered = new Set<Route>();
   readonly #authenticate: Authenticate;
   readonly #observer: Observer;
+  readonly #room: Room;
 
-  constructor(authenticate: Authenticate, observer: Observer) {
-    this.#authenticate = authenticate;
-    this.#observer = observer;
+  constructor(parts: { authenticate: Authenticate; observer: Observer; room: Room }) {
+    this.#authenticate = parts.authenticate;
+    this.#observer = parts.observer;
+    this.#room = parts.room;
   }
 
   open(route: OpenRoute, handle: OpenHandler): void {
@@ -87,7 +88,7 @@ export class Router {
 
   async #answer(handle: OpenHandler, c: Context<Environment>): Promise<Response> {
     try {
-      return await handle(askOf(c));
+      return await handle(askOf(c, this.#room));
     } catch (error) {
       const told = spoken(error);
       if (told !== error) this.#observer.postponed(error);
@@ -96,9 +97,10 @@ export class Router {
   }
 }
 
-function askOf(c: Context<Environment>): Ask {
+function askOf(c: Context<Environment>, room: Room): Ask {
   return {
     incoming: c.env.incoming,
+    room,
     param: (name) => c.req.param(name) ?? "",
     query: () => {
       const values = Object.entries(c.req.queries());

@@ -10,20 +10,20 @@ import type { Router } from "./router.ts";
 import { KeyRotation, TokenClaim } from "./shapes.ts";
 
 export function runnerRoutes(router: Router, flow: Ingesting): void {
-  router.open("POST /v1/attestations", async ({ incoming }) => {
-    if (mediaType(incoming) !== "jose") throw new Problem("unsupported-media-type");
-    const { log, ...receipt } = await attest(flow, await readText(incoming, CONTROL_BYTES_MAX));
+  router.open("POST /v1/attestations", async (ask) => {
+    if (mediaType(ask.incoming) !== "jose") throw new Problem("unsupported-media-type");
+    const { log, ...receipt } = await attest(flow, await readText(ask, CONTROL_BYTES_MAX));
     return answerReceipt(receipt, { log });
   });
 
-  router.open("POST /v1/enrolments/claim", async ({ incoming }) => {
-    const claimed = await claim(flow, await readJson(incoming, TokenClaim));
+  router.open("POST /v1/enrolments/claim", async (ask) => {
+    const claimed = await claim(flow, await readJson(ask, TokenClaim));
     const { log, kid, platform, unique_id, runners } = claimed;
     return answerReceipt(claimed, { log, kid, platform, unique_id, runners });
   });
 
-  router.open("POST /v1/keys/rotate", async ({ incoming }) => {
-    const rotated = await rotate(flow, await readJson(incoming, KeyRotation));
+  router.open("POST /v1/keys/rotate", async (ask) => {
+    const rotated = await rotate(flow, await readJson(ask, KeyRotation));
     return answerReceipt(rotated, { log: rotated.log, kid: rotated.kid });
   });
 }
