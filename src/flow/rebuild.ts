@@ -127,7 +127,7 @@ class Scan {
   readonly #asOf: bigint;
   #prefix: Prefix | undefined;
   #folded = GENESIS_PREV;
-  #head: HeadRow = { size: 0n, leaf: GENESIS_PREV, at: new Date(0), control_index: -1n };
+  #head: HeadRow = { size: 0n, leaf: GENESIS_PREV, at: "", control_index: -1n };
 
   constructor(tx: Transaction, log: string, hash: Sha256, asOf: bigint) {
     this.#tx = tx;
@@ -187,7 +187,7 @@ class Scan {
     this.#head = {
       size: index + 1n,
       leaf,
-      at: new Date(entry.at),
+      at: entry.at,
       control_index: control ? index : this.#head.control_index,
     };
     if (this.#head.size === this.#asOf) this.#folded = leaf;

@@ -81,7 +81,21 @@ async function openStream<Row extends Positioned>(
   };
 }
 
-/** Of usage entries; null for every other kind. */
+/**
+ * As the log writes instants, and what the log cannot write (infinity, before Christ, microseconds)
+ * as PostgreSQL does: no Date has all that a column can be made to hold.
+ */
+function instant(sql: Sql | Transaction, column: string) {
+  return sql`
+    case
+      when ${sql(column)} >= '0001-01-01 00:00Z' and ${sql(column)} < '10000-01-01 00:00Z'
+        and ${sql(column)} = date_trunc('milliseconds', ${sql(column)})
+      then to_char(${sql(column)} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')
+      else ${sql(column)}::text
+    end as ${sql(column)}`;
+}
+
+/** Of usage entries; null for every other kind. Instants are texts. */
 export interface TypedColumns {
   tracking: string | null;
   job_id: bigint | null;
@@ -95,14 +109,14 @@ export interface TypedColumns {
   not_billable: string | null;
   usage_month: string | null;
   billing_month: string | null;
-  finished_at: Date | null;
+  finished_at: string | null;
 }
 
 export interface EntryRow extends TypedColumns {
   log: string;
   index: bigint;
   kind: string;
-  at: Date;
+  at: string;
   prev: Hash;
   leaf: Hash;
   bytes: Uint8Array;
@@ -116,9 +130,9 @@ export async function entryRows(
 ): Promise<EntryRow[]> {
   return await sql<EntryRow[]>`
     select
-      log, index, kind, at, prev, leaf, bytes, tracking, job_id, project_id, namespace_id,
-      runner_uuid, runner_id, machine_type, duration_ms, compute_ms, not_billable, usage_month,
-      billing_month, finished_at
+      log, index, kind, ${instant(sql, "at")}, prev, leaf, bytes, tracking, job_id, project_id,
+      namespace_id, runner_uuid, runner_id, machine_type, duration_ms, compute_ms, not_billable,
+      usage_month, billing_month, ${instant(sql, "finished_at")}
     from entries
     where log = ${log} and index >= ${from}
     order by index
@@ -263,12 +277,12 @@ function distinct(sql: Sql | Transaction, table: string) {
 export interface HeadRow {
   size: bigint;
   leaf: Hash;
-  at: Date;
+  at: string;
   control_index: bigint;
 }
 
 export async function headRow(sql: Sql | Transaction, log: string): Promise<HeadRow | undefined> {
   const [row] = await sql<HeadRow[]>`
-    select size, leaf, at, control_index from heads where log = ${log}`;
+    select size, leaf, ${instant(sql, "at")}, control_index from heads where log = ${log}`;
   return row;
 }

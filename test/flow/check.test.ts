@@ -110,12 +110,12 @@ function changed({ name, type }: Column): string {
 }
 
 /** Changes one value, checks, and puts it back; what the check said of that table. */
-async function tamper(table: string, column: Column): Promise<Finding[]> {
+async function tamper(table: string, column: Column, value = changed(column)): Promise<Finding[]> {
   const sql = db.superuser;
   const usage = table === "entries" ? sql`where kind = 'usage' and index > 6` : sql``;
   const [row] = await sql<{ ctid: string; before: string }[]>`
     update ${sql(table)}
-    set ${sql(column.name)} = ${sql.unsafe(changed(column))}
+    set ${sql(column.name)} = ${sql.unsafe(value)}
     where ctid = (select ctid from ${sql(table)} ${usage} limit 1)
     returning new.ctid::text as ctid, old.${sql(column.name)}::text as before`;
   if (row === undefined) throw new Error(`${table} is empty`);
@@ -157,6 +157,26 @@ test("a superuser's change of any single column is named by its table and column
   expect(unnamed).toEqual(UNPROVABLE);
   expect((await run()).summary.exit).toBe(0);
 }, 180_000);
+
+/** By type: what a column takes and no entry can say. */
+const OUTLANDISH: Record<string, string[]> = {
+  "timestamp with time zone": ["infinity", "-infinity", "2026-11-01 BC", "294276-12-31"],
+  date: ["infinity", "-infinity", "2026-11-01 BC"],
+  numeric: ["NaN"],
+};
+
+test("what no entry can say is named by its table and column too: infinity, before Christ, no number", async () => {
+  const unnamed = new Set<string>();
+  for (const table of TABLES) {
+    for (const column of await columnsOf(table)) {
+      for (const value of OUTLANDISH[column.type] ?? []) {
+        const findings = await tamper(table, column, `'${value}'`);
+        if (!findings.some(names(column.name))) unnamed.add(`${table}.${column.name}`);
+      }
+    }
+  }
+  expect([...unnamed]).toEqual(UNPROVABLE);
+}, 60_000);
 
 async function findingsOf(change: () => Promise<unknown>, undo: () => Promise<unknown>) {
   await change();

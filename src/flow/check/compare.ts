@@ -2,7 +2,7 @@
 import { encodeHex, equal } from "../../core/text.ts";
 import type { Finding } from "./event.ts";
 
-type Value = string | bigint | Uint8Array | Date | null;
+type Value = string | bigint | Uint8Array | null;
 type Columns = { readonly [column: string]: Value };
 
 /** Where a row stands. */
@@ -46,7 +46,6 @@ export function distance(expected: Columns, found: Columns): number {
 
 function same(a: Value, b: Value): boolean {
   if (a instanceof Uint8Array) return b instanceof Uint8Array && equal(a, b);
-  if (a instanceof Date) return b instanceof Date && a.getTime() === b.getTime();
   return a === b;
 }
 
@@ -54,6 +53,5 @@ const NONE = "none";
 
 function shown(value: Value): string {
   if (value === null) return NONE;
-  if (value instanceof Uint8Array) return encodeHex(value);
-  return value instanceof Date ? value.toISOString() : String(value);
+  return value instanceof Uint8Array ? encodeHex(value) : String(value);
 }

@@ -131,7 +131,7 @@ function used(
   const { index } = entry;
   const { tracking, job_id } = columns;
   return {
-    typed: { ...columns, finished_at: new Date(columns.finished_at) },
+    typed: columns,
     jobs: [{ position: index, tracking, job_id, index, fact: fact(report, hash) }],
   };
 }

@@ -28,7 +28,7 @@ const CONTROL: readonly string[] = CONTROL_KINDS;
 export interface WalkedHead {
   size: bigint;
   leaf: Hash;
-  at: Date;
+  at: string;
   control_index: bigint;
 }
 
@@ -48,7 +48,7 @@ export class Walk {
   readonly #keys: Beside<KeyRow>;
   #prefix: Prefix | undefined;
   #last: Last | undefined;
-  #head: WalkedHead = { size: 0n, leaf: GENESIS_PREV, at: new Date(0), control_index: -1n };
+  #head: WalkedHead = { size: 0n, leaf: GENESIS_PREV, at: "", control_index: -1n };
 
   private constructor(
     snapshot: Snapshot,
@@ -105,9 +105,9 @@ export class Walk {
       if (!gap) yield* this.#link(row.prev);
     } else {
       const { log, index, kind, at, prev } = entry;
-      yield* differences(place, { log, index, kind, at: new Date(at), prev }, row);
+      yield* differences(place, { log, index, kind, at, prev }, row);
       if (!gap) yield* this.#link(prev);
-      const before = this.#head.at.toISOString();
+      const before = this.#head.at;
       if (this.#last !== undefined && at < before) yield finding(place, "at", before, at);
       yield* this.#content(entry, row);
     }
@@ -206,7 +206,7 @@ export class Walk {
     this.#head = {
       size: row.index + 1n,
       leaf: computed,
-      at: read === undefined ? row.at : new Date(read.at),
+      at: read?.at ?? row.at,
       control_index: control ? row.index : this.#head.control_index,
     };
   }
