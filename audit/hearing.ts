@@ -14,7 +14,7 @@ export interface Heard {
 }
 
 /** Bundles that are being read while an earlier one is judged: enough for all threads. */
-const AHEAD = 8;
+const AHEAD = 4;
 
 export async function* hear(blocks: AsyncIterable<Block>, reader: Reader): AsyncGenerator<Heard> {
   const queue: Promise<Heard>[] = [];

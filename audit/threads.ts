@@ -16,6 +16,8 @@ export type Order =
 
 /** Small enough that a bundle keeps four threads busy, large enough that passing it costs little. */
 const TEXTS_PER_ORDER = 64;
+/** Reading a statement costs about three times what the calling thread does with it; memory is kept. */
+const THREADS_MAX = 4;
 
 interface Thread {
   worker: Worker;
@@ -24,7 +26,7 @@ interface Thread {
 }
 
 /** Threads start with the first text, for a log without any needs none. */
-export function openThreads(count = availableParallelism()): ThreadReader {
+export function openThreads(count = Math.min(availableParallelism(), THREADS_MAX)): ThreadReader {
   const threads: Thread[] = [];
   const learned: Order[] = [];
 
