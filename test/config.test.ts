@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import { ConfigError, readConfig, readIssuers, readKeySet } from "../src/config.ts";
+import { ROLES } from "../src/flow/authenticate.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "minutebook-config-"));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -64,12 +65,12 @@ const ISSUER = {
   audience: "minutebook",
   algorithms: ["ES256"],
   jwks: { uri: "https://issuer.example/keys" },
-  grants: [{ claim: "groups", value: "auditors", role: "auditor", logs: "*" }],
+  grants: [{ claim: "groups", value: "auditors", role: "auditor", logs: "*", namespaces: "*" }],
 };
 
 test("an issuer says audience, algorithms, keys and what its claims grant", () => {
   const [issuer] = readIssuers(file("good.json", [ISSUER]));
-  expect(issuer?.grants).toEqual([{ ...ISSUER.grants[0], namespaces: "*" }]);
+  expect(issuer).toEqual(ISSUER);
 });
 
 test.each<[string, object]>([
@@ -80,10 +81,21 @@ test.each<[string, object]>([
   ["no grants", { grants: [] }],
   ["a role that there is not", { grants: [{ ...ISSUER.grants[0], role: "root" }] }],
   ["a log that is no log", { grants: [{ ...ISSUER.grants[0], logs: ["all"] }] }],
+  [
+    "a grant that is silent about namespaces",
+    { grants: [{ ...ISSUER.grants[0], namespaces: undefined }] },
+  ],
   ["more than that", { trusted: true }],
 ])("an issuer with %s is refused", (_, change) => {
   const path = file("bad.json", [{ ...ISSUER, ...change }]);
   expect(() => readIssuers(path)).toThrow(ConfigError);
+});
+
+test.each(ROLES)("%s: namespaces bind viewers, and no file can say so of others", (role) => {
+  const grants = [{ ...ISSUER.grants[0], role, namespaces: ["7"] }];
+  const read = () => readIssuers(file("bound.json", [{ ...ISSUER, grants }]));
+  if (role === "viewer") expect(read()[0]?.grants).toEqual(grants);
+  else expect(read).toThrow("only a viewer can be bound to namespaces");
 });
 
 test("a file that is missing, no JSON, or without keys is refused by its name", () => {

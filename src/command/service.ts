@@ -108,7 +108,9 @@ function servicesOf(
   return {
     flow,
     reading: { sql: reader, clock },
-    authenticate: authenticator(foundation.issuers, foundation.principalKey),
+    authenticate: authenticator(foundation.issuers, foundation.principalKey, (issuer, error) => {
+      log.warn({ err: error, issuer }, "keys of an issuer, answered issuer-unavailable");
+    }),
     observer: {
       ...metrics,
       failed: (error, id) => log.error({ err: error, id }, "http, answered 500"),

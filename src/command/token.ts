@@ -1,7 +1,8 @@
 /** `minutebook token`: a bearer token of development's own issuer. */
 import { Command, InvalidArgumentError } from "commander";
 import { readSigningKey } from "../custody.ts";
-import { type Principal, ROLES, Role } from "../flow/authenticate.ts";
+import { canBeBound, type Principal, ROLES, Role } from "../flow/authenticate.ts";
+import { CommandError } from "./failure.ts";
 import { DATA_DEFAULT, dataFolder } from "./folder.ts";
 import { localToken } from "./issuer.ts";
 import { collect, example, positive } from "./option.ts";
@@ -24,7 +25,7 @@ export function tokenCommand(): Command {
     .option("--data <folder>", "the service's data folder", DATA_DEFAULT)
     .requiredOption("--role <role>", `one of ${ROLES.join(", ")}; may come again`, roles)
     .option("--log <id>", "only this log; may come again", collect)
-    .option("--namespace <id>", "only this namespace; may come again", collect)
+    .option("--namespace <id>", "only this namespace, for viewers; may come again", collect)
     .option("--subject <text>", "whom it stands for; two persons need two (default: the roles)")
     .option("--hours <n>", "how long it is good", positive(HOURS_MAX), 8)
     .addHelpText(
@@ -50,6 +51,11 @@ function roles(text: string, before: readonly Role[] = []): Role[] {
   return [...before, data];
 }
 
+/** @throws CommandError `invalid-usage` for namespaces of anybody but viewers */
 function grantsOf({ role, log, namespace }: TokenOptions): Principal["grants"] {
+  const unbound = namespace && role.find((one) => !canBeBound(one));
+  if (unbound !== undefined) {
+    throw new CommandError("invalid-usage", `--namespace is for viewers only, not for ${unbound}`);
+  }
   return role.map((one) => ({ role: one, logs: log ?? "*", namespaces: namespace ?? "*" }));
 }

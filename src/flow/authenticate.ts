@@ -6,6 +6,7 @@ import { createHmac } from "node:crypto";
 import {
   createLocalJWKSet,
   createRemoteJWKSet,
+  errors,
   type JSONWebKeySet,
   type JWTPayload,
   type JWTVerifyGetKey,
@@ -30,13 +31,21 @@ export type Role = z.infer<typeof Role>;
 const Logs = z.union([z.literal("*"), z.array(LogId)]);
 const Namespaces = z.union([z.literal("*"), z.array(IntegerText)]);
 
+/** Nothing of it may be left out: what is silent must not be everything. */
+const Scope = z.strictObject({ role: Role, logs: Logs, namespaces: Namespaces });
+
+/** Any other role sees all of its logs, so that a bound on it would only look like one. */
+export function canBeBound(role: Role): boolean {
+  return role === "viewer";
+}
+
+const isKept = ({ role, namespaces }: z.infer<typeof Scope>): boolean =>
+  namespaces === "*" || canBeBound(role);
+
 /** A claim's value gives a role on some logs, and for viewers on some namespaces of them. */
-export const Grant = z.strictObject({
-  claim: z.string().min(1),
-  value: z.string(),
-  role: Role,
-  logs: Logs,
-  namespaces: Namespaces.default("*"),
+export const Grant = Scope.extend({ claim: z.string().min(1), value: z.string() }).refine(isKept, {
+  path: ["namespaces"],
+  error: "only a viewer can be bound to namespaces",
 });
 export type Grant = z.infer<typeof Grant>;
 
@@ -62,23 +71,33 @@ export interface Principal {
 const CLOCK_TOLERANCE_SECONDS = 30;
 const MAX_AGE_SECONDS = 24 * 3600;
 
-const LocalClaims = z.object({
-  grants: z.array(z.strictObject({ role: Role, logs: Logs, namespaces: Namespaces })).min(1),
-});
+const LocalClaims = z.object({ grants: z.array(Scope.refine(isKept)).min(1) });
 
 export type Authenticate = (authorization: string | undefined) => Promise<Principal>;
 
+/** RFC 6750 §2.1; the scheme's letters may be of either case (RFC 9110 §11.1). */
+const BEARER = /^Bearer +([A-Z0-9_.-]{1,8192})$/i;
+
 /**
  * @param principalKey secret under which issuer and subject become the principal's id
- * @returns a function that throws Problem `unauthenticated` for whatever does not verify
+ * @param failed told why an issuer's keys could not be fetched
+ * @returns a function that throws Problem `unauthenticated` for whatever does not verify, and
+ *   `issuer-unavailable` while nobody can say whether it does
  */
-export function authenticator(issuers: readonly Issuer[], principalKey: Uint8Array): Authenticate {
+export function authenticator(
+  issuers: readonly Issuer[],
+  principalKey: Uint8Array,
+  failed?: (issuer: string, error: unknown) => void,
+): Authenticate {
   const byName = new Map(issuers.map((issuer) => [issuer.issuer, issuer]));
   return async (authorization) => {
-    const token = /^Bearer ([A-Za-z0-9_.-]{1,8192})$/.exec(authorization ?? "")?.[1];
+    const token = BEARER.exec(authorization ?? "")?.[1];
     const issuer = token === undefined ? undefined : byName.get(claimedIssuer(token) ?? "");
     if (token === undefined || issuer === undefined) throw new Problem("unauthenticated");
-    const payload = await verify(token, issuer);
+    const payload = await verify(token, issuer).catch((error: Problem) => {
+      if (error.code === "issuer-unavailable") failed?.(issuer.issuer, error.cause);
+      throw error;
+    });
     const grants =
       issuer.grants === "claims" ? localGrants(payload) : mapped(payload, issuer.grants);
     return { id: principalId(principalKey, issuer.issuer, payload.sub ?? ""), grants };
@@ -97,6 +116,7 @@ async function verify(token: string, issuer: Issuer): Promise<JWTPayload> {
     });
     return payload;
   } catch (error) {
+    if (error instanceof Problem) throw error;
     // Which check failed is for nobody outside to learn; the cause stays with the error.
     throw Object.assign(new Problem("unauthenticated"), { cause: error });
   }
@@ -133,9 +153,28 @@ function principalId(key: Uint8Array, issuer: string, subject: string): string {
   return `p_${mac.subarray(0, 16).toString("base64url")}`;
 }
 
-/** Keys of an issuer fetched from its JWKS address, cached, and fetched anew for an unknown kid. */
-export function remoteKeys(address: string): JWTVerifyGetKey {
-  return createRemoteJWKSet(new URL(address), { timeoutDuration: 5_000, cooldownDuration: 30_000 });
+/** What jose says of a token when it has the issuer's keys. */
+const NOT_AMONG_THEM = [
+  errors.JWKSNoMatchingKey,
+  errors.JWKSMultipleMatchingKeys,
+  errors.JOSENotSupported,
+];
+
+/**
+ * Keys of an issuer fetched from its JWKS address, cached, and fetched anew for an unknown kid.
+ * @returns a function that throws Problem `issuer-unavailable` when that does not give any
+ */
+export function remoteKeys(address: string, timeoutMs = 5_000): JWTVerifyGetKey {
+  const limits = { timeoutDuration: timeoutMs, cooldownDuration: 30_000 };
+  const find = createRemoteJWKSet(new URL(address), limits);
+  return async (header, token) => {
+    try {
+      return await find(header, token);
+    } catch (error) {
+      if (NOT_AMONG_THEM.some((kind) => error instanceof kind)) throw error;
+      throw Object.assign(new Problem("issuer-unavailable"), { cause: error });
+    }
+  };
 }
 
 /** Keys that do not change while the process runs. @throws Error when they are no JWKS */

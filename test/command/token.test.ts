@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { dataFolder } from "../../src/command/folder.ts";
 import { localIssuer, localToken } from "../../src/command/issuer.ts";
 import { ensureSigningKey } from "../../src/custody.ts";
-import { type Authenticate, authenticator } from "../../src/flow/authenticate.ts";
+import { type Authenticate, authenticator, ROLES } from "../../src/flow/authenticate.ts";
 import { testKey } from "../signing.ts";
 import { minutebook } from "./terminal.ts";
 
@@ -39,6 +39,19 @@ test("a token gives its roles on all logs, or on those that were named", async (
   expect((await principalOf(...viewer)).grants).toEqual([
     { role: "viewer", logs: [LOG], namespaces: ["7", "8"] },
   ]);
+});
+
+test("a namespace binds viewers: no command makes, and no service takes, such a token of another role", async () => {
+  const args = ["--role", "viewer", "--role", "auditor", "--namespace", "7"];
+  const { status, stdout, stderr } = await minutebook(["token", "--data", data, ...args]);
+  expect([status, stdout]).toEqual([2, ""]);
+  expect(stderr).toBe("invalid-usage: --namespace is for viewers only, not for auditor\n");
+
+  const key = ensureSigningKey(dataFolder(data).keys.issuer);
+  for (const role of ROLES.filter((other) => other !== "viewer")) {
+    const token = await localToken(key, [{ role, logs: "*", namespaces: ["7"] }]);
+    await expect(authenticate(`Bearer ${token}`)).rejects.toThrow("unauthenticated");
+  }
 });
 
 test("two subjects are two persons", async () => {

@@ -53,7 +53,8 @@ export async function openSite(): Promise<Site> {
 }
 
 function issuerEntry(file: string): object {
-  const grants = ROLES.map((role) => ({ claim: "groups", value: "staff", role, logs: "*" }));
+  const all = { logs: "*", namespaces: "*" };
+  const grants = ROLES.map((role) => ({ claim: "groups", value: "staff", role, ...all }));
   return {
     issuer: ISSUER,
     audience: "minutebook",

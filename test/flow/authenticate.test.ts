@@ -1,8 +1,9 @@
 import { createHmac, createPublicKey, generateKeyPairSync, type KeyObject } from "node:crypto";
-import { createServer } from "node:http";
+import { once } from "node:events";
+import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import { SignJWT } from "jose";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { authenticator, fixedKeys, type Issuer, remoteKeys } from "../../src/flow/authenticate.ts";
 import { testKey } from "../signing.ts";
 
@@ -110,21 +111,49 @@ test.each([undefined, "", "Bearer", "Bearer ", "Basic eDp5", "Bearer a b", "Bear
   },
 );
 
+test("the scheme is the same in letters of either case", async () => {
+  for (const scheme of ["Bearer", "bearer", "BEARER", "bEARER "]) {
+    expect((await authenticate(`${scheme} ${await token()}`)).grants).toHaveLength(1);
+  }
+});
+
+/** The address of an issuer's keys, as it answers. */
+async function issuerAt(answer: RequestListener): Promise<string> {
+  const server = createServer(answer).listen(0, "127.0.0.1");
+  onTestFinished(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  await once(server, "listening");
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/keys`;
+}
+
 test("an issuer's keys are fetched from its address, and a new key is found", async () => {
   const { privateKey: fresh } = generateKeyPairSync("ed25519");
   const keys = [{ ...jwkOf(KEY), kid: "old", alg: "EdDSA" }];
-  const server = createServer((_, response) => {
+  const address = await issuerAt((_, response) => {
     response.setHeader("content-type", "application/json").end(JSON.stringify({ keys }));
-  }).listen(0, "127.0.0.1");
-  try {
-    await new Promise((resolve) => server.once("listening", resolve));
-    const { port } = server.address() as AddressInfo;
-    const fetched = { ...issuer, key: remoteKeys(`http://127.0.0.1:${port}/keys`) };
-    const remote = authenticator([fetched], SECRET);
-    expect((await remote(`Bearer ${await token()}`)).grants).toHaveLength(1);
-    await expect(remote(`Bearer ${await token({ key: fresh })}`)).rejects.toThrow();
-  } finally {
-    server.close();
-    server.closeAllConnections();
-  }
+  });
+  const remote = authenticator([{ ...issuer, key: remoteKeys(address) }], SECRET);
+  expect((await remote(`Bearer ${await token()}`)).grants).toHaveLength(1);
+  const unknown = remote(`Bearer ${await token({ key: fresh })}`);
+  await expect(unknown).rejects.toMatchObject({ code: "unauthenticated" });
 });
+
+test.each<[string, RequestListener]>([
+  ["answers with an error", (_, response) => void response.writeHead(500).end()],
+  ["answers something else", (_, response) => void response.end("<html>")],
+  ["answers with no keys", (_, response) => void response.end("{}")],
+  ["hangs up", (incoming) => void incoming.destroy()],
+  ["does not answer", () => undefined],
+])(
+  "an issuer that %s makes nobody a stranger: come again, and the log says which",
+  async (_, answer) => {
+    const failed = vi.fn();
+    const key = remoteKeys(await issuerAt(answer), 200);
+    const remote = authenticator([{ ...issuer, key }], SECRET, failed);
+    const asked = remote(`Bearer ${await token()}`);
+    await expect(asked).rejects.toMatchObject({ code: "issuer-unavailable", status: 503 });
+    expect(failed).toHaveBeenCalledExactlyOnceWith(issuer.issuer, expect.any(Error));
+  },
+);
