@@ -77,7 +77,7 @@ export class Books {
     months: Month[];
   } {
     const { findings, open } = this.#outcome;
-    this.#accounts.check(findings);
+    this.#accounts.check(findings, this.#standing);
     this.#jobs.check(findings);
     this.#standing.check(findings);
     const keys = this.#counters.check(findings);

@@ -50,6 +50,7 @@ export const FINDINGS = {
   "duplicate-written": "A report of the same job and fact is a duplicate, and no new entry",
   "conflict-unfounded": "A conflict names the usage entry of its job, with another fact",
   "digest-twice": "A signed report is accounted for once",
+  "line-code": "A line has a code that a log accounts for, and a counter from 1",
   "line-order": "Lines of a disposition have ascending counters",
   "line-index": "A line's index is that of the entry that stands",
   "counter-reuse": "Other bytes under a used counter are noted, and only they",
@@ -63,13 +64,14 @@ export const FINDINGS = {
   "inadmissible-key":
     "A key is canonical and in the prime-order subgroup, and its kid its thumbprint",
   "key-in-use": "A key is enrolled once",
-  "key-has-ended": "A key that has ended is not rotated",
+  "key-has-ended": "A key that has ended is not rotated, and attests no counter past its end",
   "unknown-key": "A revocation names a key of the log",
   "invalid-factor": "A card's factor is a number",
   "project-factors-not-applicable": "Only hosted runners of dotcom have project factors",
   "stale-source-version": "A source's older version never follows a newer one",
   "months-in-order": "Months close in order, and only the last closing is withdrawn",
   "approval-required": "Under dual control a control entry names its approval",
+  "service-order": "A service announces itself once, and no older version after a newer one",
   // of figures taken from the service
   "usage-row": "A row of the usage file is what the entries give",
   "usage-row-missing": "The usage file has a row for all that it covers",

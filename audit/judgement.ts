@@ -21,6 +21,15 @@ export interface Tallies {
   charge(charge: Charge): void;
 }
 
+/** BYTES §3: what is refused with a counter that could be read, and what needs no entry of its own. */
+const LINE_CODES: ReadonlySet<string> = new Set([
+  "duplicate",
+  "counter-reused",
+  "non-canonical",
+  "schema",
+  "wrong-log",
+]);
+
 /** A statement, and the key that the prefix knows its signer by. */
 type Signed<S> = S & { key: Key };
 
@@ -48,7 +57,7 @@ export class Judgement {
     if (entry.kind === "disposition") this.#disposition(entry);
     const signed = said && this.#signed(entry.index, said);
     if (signed?.kind === "attestation") {
-      this.#tallies.counters.attest(signed.key, signed.payload);
+      this.#attestation(entry.index, signed);
     } else if (signed !== undefined) {
       this.#report(entry, signed);
     }
@@ -100,6 +109,16 @@ export class Judgement {
     this.#book(index, signed, { as: STATED.hold });
   }
 
+  /** Whoever holds a key that has ended must not vouch for more of its counters. */
+  #attestation(index: bigint, { key, payload }: Signed<SaidAttestation>): void {
+    if (key.end !== undefined && BigInt(payload.counter) > key.end) {
+      const detail = `counter ${payload.counter} attested, the key's last is ${key.end}`;
+      this.#findings.add("key-has-ended", { index }, detail);
+    } else {
+      this.#tallies.counters.attest(key, payload);
+    }
+  }
+
   #disposition({ body, index }: EntryOf<"disposition">): void {
     const key = this.#state.keys.get(body.kid);
     if (key === undefined) {
@@ -118,24 +137,30 @@ export class Judgement {
   }
 
   #line(by: bigint, key: Key, { code, counter, digest, index }: DispositionLine): void {
+    const { accounts, counters, standing } = this.#tallies;
+    const where = { index: by };
     const reused = code === "counter-reused";
     const hash = decodeBase64(digest) ?? new Uint8Array();
-    this.#tallies.accounts.note(hash, by, reused ? ACCOUNT.reused : ACCOUNT.line);
+    const named = index === "" ? undefined : BigInt(index);
+    if (!LINE_CODES.has(code) || counter === "0") {
+      this.#findings.add("line-code", where, `counter ${counter}, ${code}`);
+    }
+    accounts.note(hash, by, reused ? ACCOUNT.reused : ACCOUNT.line, named);
     // A report for another log uses no counter of this one.
-    if (code !== "wrong-log") this.#tallies.counters.note(key, BigInt(counter), hash, by, reused);
-    const fits = reused || (index !== "") === (code === "duplicate");
-    if (!fits || (index !== "" && BigInt(index) >= by)) {
+    if (code !== "wrong-log") counters.note(key, BigInt(counter), hash, by, reused);
+    const fits = reused || (named !== undefined) === (code === "duplicate");
+    if (!fits || (named !== undefined && named >= by)) {
       const detail = `counter ${counter}, ${code}: index ${index || "none"}`;
-      this.#findings.add("line-index", { index: by }, detail);
-    } else if (index !== "") {
-      this.#tallies.standing.name(BigInt(index), by, code === "duplicate");
+      this.#findings.add("line-index", where, detail);
+    } else if (named !== undefined && !reused) {
+      standing.name(named, by);
     }
   }
 
   #account(index: bigint, { digest, key, payload }: Signed<SaidReport>, as: Account): void {
-    this.#tallies.accounts.note(digest, index, as);
+    this.#tallies.accounts.note(digest, index, as, index);
     this.#tallies.counters.note(key, BigInt(payload.counter), digest, index);
-    this.#tallies.standing.note(index, as === ACCOUNT.usage || as === ACCOUNT.released);
+    if (as === ACCOUNT.usage || as === ACCOUNT.released) this.#tallies.standing.note(index);
   }
 
   #signed(index: bigint, said: Reading): Signed<SaidReport | SaidAttestation> | undefined {

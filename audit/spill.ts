@@ -1,11 +1,19 @@
 /** Piles of records that go to files of a temporary folder as soon as they are more than a few megabytes. */
-import { appendFileSync, existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import {
+  appendFileSync,
+  closeSync,
+  mkdtempSync,
+  openSync,
+  readSync,
+  rmSync,
+  statSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { OpenPiles, Piles } from "./tally/piles.ts";
 
 /** What one kind of record may take before its piles are written out. */
-const BUFFER_BYTES_MAX = 8 * 1024 * 1024;
+const BUFFER_BYTES_MAX = 4 * 1024 * 1024;
 const BUFFER_BYTES_FIRST = 512;
 
 /** `close` removes the folder; it is made only if something has to go there. */
@@ -22,9 +30,10 @@ export function openSpill(parent = tmpdir(), bufferBytesMax = BUFFER_BYTES_MAX):
     return folder;
   };
   return {
-    open: () => {
+    open: (width) => {
       const name = opened++;
-      return new SpilledPiles((pile) => join(folderOf(), `${name}-${pile}`), bufferBytesMax);
+      const pathOf = (pile: number): string => join(folderOf(), `${name}-${pile}`);
+      return new SpilledPiles(pathOf, width, bufferBytesMax);
     },
     close: () => {
       if (folder !== undefined) rmSync(folder, { recursive: true, force: true });
@@ -34,14 +43,16 @@ export function openSpill(parent = tmpdir(), bufferBytesMax = BUFFER_BYTES_MAX):
 
 class SpilledPiles implements Piles {
   readonly #pathOf: (pile: number) => string;
+  readonly #width: number;
   readonly #max: number;
   #buffers = new Map<number, { bytes: Uint8Array; length: number }>();
   #buffered = 0;
   readonly #numbers = new Set<number>();
-  #spilled = false;
+  readonly #spilled = new Set<number>();
 
-  constructor(pathOf: (pile: number) => string, bufferBytesMax: number) {
+  constructor(pathOf: (pile: number) => string, width: number, bufferBytesMax: number) {
     this.#pathOf = pathOf;
+    this.#width = width;
     this.#max = bufferBytesMax;
   }
 
@@ -63,11 +74,20 @@ class SpilledPiles implements Piles {
     return Array.from(this.#numbers).sort((a, b) => a - b);
   }
 
-  read(pile: number): Uint8Array {
-    const buffer = this.#buffers.get(pile);
-    const rest = buffer?.bytes.subarray(0, buffer.length) ?? new Uint8Array();
-    if (!this.#spilled || !existsSync(this.#pathOf(pile))) return rest;
-    return Uint8Array.from(Buffer.concat([readFileSync(this.#pathOf(pile)), rest]));
+  *read(pile: number, partBytesMax: number): Generator<Uint8Array> {
+    const records = Math.max(1, Math.floor(partBytesMax / this.#width));
+    const stride = records * this.#width;
+    if (this.#spilled.has(pile)) {
+      const path = this.#pathOf(pile);
+      const { size } = statSync(path);
+      for (let at = 0; at < size; at += stride) {
+        yield readPart(path, at, Math.min(stride, size - at));
+      }
+    }
+    const buffer = this.#buffers.get(pile) ?? { bytes: new Uint8Array(), length: 0 };
+    for (let at = 0; at < buffer.length; at += stride) {
+      yield buffer.bytes.subarray(at, Math.min(at + stride, buffer.length));
+    }
   }
 
   #start(pile: number): { bytes: Uint8Array; length: number } {
@@ -79,11 +99,27 @@ class SpilledPiles implements Piles {
   }
 
   #flush(): void {
-    this.#spilled = true;
     for (const [pile, { bytes, length }] of this.#buffers) {
       appendFileSync(this.#pathOf(pile), bytes.subarray(0, length));
+      this.#spilled.add(pile);
     }
     this.#buffers = new Map();
     this.#buffered = 0;
   }
+}
+
+/** Opened for each part: as many piles may be read at once as there are. */
+function readPart(path: string, at: number, length: number): Uint8Array {
+  const bytes = new Uint8Array(length);
+  const file = openSync(path, "r");
+  try {
+    for (let read = 0; read < length; ) {
+      const count = readSync(file, bytes, read, length - read, at + read);
+      if (count === 0) throw new Error("spill: a file that became shorter");
+      read += count;
+    }
+  } finally {
+    closeSync(file);
+  }
+  return bytes;
 }

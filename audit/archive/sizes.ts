@@ -6,6 +6,8 @@ const PATH = /^checkpoint\/(0|[1-9][0-9]{0,18})$/;
 const RECORD_BYTES = 8;
 const BLOCK_BITS = 8n;
 const PILE_BITS = 16n;
+/** Of one pile's sizes there is one record each at most. */
+const PILE_BYTES_MAX = RECORD_BYTES << Number(PILE_BITS);
 
 /** The sizes that checkpoints are there for. A second brings at most one, years bring millions. */
 export class CheckpointSizes {
@@ -52,11 +54,12 @@ export class CheckpointSizes {
   }
 
   #read(pile: number): bigint[] {
-    const bytes = this.#piles.read(pile);
-    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-    return Array.from({ length: bytes.length / RECORD_BYTES }, (_, i) =>
-      view.getBigUint64(i * RECORD_BYTES),
-    );
+    const sizes: bigint[] = [];
+    for (const part of this.#piles.read(pile, PILE_BYTES_MAX)) {
+      const view = new DataView(part.buffer, part.byteOffset, part.byteLength);
+      for (let at = 0; at < part.length; at += RECORD_BYTES) sizes.push(view.getBigUint64(at));
+    }
+    return sizes;
   }
 }
 

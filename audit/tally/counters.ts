@@ -3,7 +3,7 @@ import type { Attestation } from "../../src/core/report.ts";
 import { equal } from "../../src/core/text.ts";
 import type { Findings } from "../finding.ts";
 import type { Key } from "../prefix/state.ts";
-import { groups, type OpenPiles, type Piles, pileOfNumber } from "./piles.ts";
+import { type OpenPiles, pileOfNumber, SortedPiles } from "./piles.ts";
 
 /** Information, never a finding: a gap may be a report that is still on its way. */
 export interface KeyAccount {
@@ -14,7 +14,7 @@ export interface KeyAccount {
   attested?: bigint;
   /** Counters up to there that the log lacks. */
   missing: bigint;
-  /** Lines that the agent could not read, and texts that it would not sign, by its last attestation. */
+  /** Lines that the agent could not read, and texts that it would not sign, by that attestation. */
   malformed: bigint;
   rejected: bigint;
 }
@@ -29,13 +29,13 @@ const INDEX = 49;
 const RUN_BITS = 12n;
 
 export class Counters {
-  readonly #piles: Piles;
+  readonly #piles: SortedPiles;
   readonly #keys = new Map<bigint, KeyAccount>();
   readonly #record = new Uint8Array(WIDTH);
   readonly #view = new DataView(this.#record.buffer);
 
   constructor(open: OpenPiles) {
-    this.#piles = open(WIDTH);
+    this.#piles = new SortedPiles(open, { width: WIDTH, keyWidth: KEY });
   }
 
   note(key: Key, counter: bigint, digest: Uint8Array, index: bigint, reused = false): void {
@@ -48,28 +48,33 @@ export class Counters {
     this.#piles.add(pileOfNumber((key.index << RUN_BITS) ^ (counter >> RUN_BITS)), this.#record);
   }
 
+  /** One that comes late, or again, takes nothing back, and proves no more than it did. */
   attest(key: Key, attestation: Attestation): void {
     const account = this.#account(key);
     const counter = BigInt(attestation.counter);
-    if (account.attested === undefined || counter > account.attested) account.attested = counter;
+    if (counter < (account.attested ?? 0n)) return;
+    account.attested = counter;
     account.malformed = BigInt(attestation.malformed);
     account.rejected = BigInt(attestation.rejected);
   }
 
   check(findings: Findings): KeyAccount[] {
     const covered = new Map<bigint, bigint>();
-    for (const run of groups(this.#piles, WIDTH, KEY)) {
-      const [first] = run;
-      if (first === undefined) continue;
-      const view = new DataView(first.buffer, first.byteOffset);
+    let texts = new Texts();
+    for (const { record, first, last } of this.#piles.records()) {
+      if (first) texts = new Texts();
+      texts.take(record);
+      if (!last) continue;
+      const view = new DataView(record.buffer, record.byteOffset);
       const key = view.getBigUint64(0);
+      const counter = view.getBigUint64(8);
       const account = this.#keys.get(key);
       if (account !== undefined) account.seen += 1n;
       const attested = account?.attested;
-      if (attested !== undefined && view.getBigUint64(8) <= attested) {
+      if (attested !== undefined && counter <= attested) {
         covered.set(key, (covered.get(key) ?? 0n) + 1n);
       }
-      if (run.length > 1 || first[NOTED] === 1) checkReuse(run, view.getBigUint64(8), findings);
+      texts.check(counter, findings);
     }
     for (const [key, account] of this.#keys) {
       account.missing = (account.attested ?? 0n) - (covered.get(key) ?? 0n);
@@ -90,20 +95,24 @@ export class Counters {
  * All that came under one counter. Of n texts all but one are noted as reuse; which one came first is
  * not said by the log, because a line may stand after an entry that answers a later report.
  */
-function checkReuse(run: readonly Uint8Array[], counter: bigint, findings: Findings): void {
-  let texts = 0;
-  let noted = 0;
-  let before: Uint8Array | undefined;
-  let last = 0n;
-  for (const record of run) {
+class Texts {
+  #count = 0;
+  #noted = 0;
+  #before: Uint8Array | undefined;
+  #last = 0n;
+
+  take(record: Uint8Array): void {
     const digest = record.subarray(DIGEST, NOTED);
-    if (before === undefined || !equal(before, digest)) texts += 1;
-    before = digest;
-    noted += record[NOTED] ?? 0;
+    if (this.#before === undefined || !equal(this.#before, digest)) this.#count += 1;
+    this.#before = digest;
+    this.#noted += record[NOTED] ?? 0;
     const index = new DataView(record.buffer, record.byteOffset).getBigUint64(INDEX);
-    if (index > last) last = index;
+    if (index > this.#last) this.#last = index;
   }
-  if (noted === texts - 1) return;
-  const detail = `counter ${counter} came with ${texts} texts, of which ${noted} are noted as reuse`;
-  findings.add("counter-reuse", { index: last }, detail);
+
+  check(counter: bigint, findings: Findings): void {
+    if (this.#noted === this.#count - 1) return;
+    const detail = `counter ${counter} came with ${this.#count} texts, of which ${this.#noted} are noted as reuse`;
+    findings.add("counter-reuse", { index: this.#last }, detail);
+  }
 }

@@ -2,7 +2,7 @@
 import { equal } from "../../src/core/text.ts";
 import type { Tracking } from "../../src/core/unit.ts";
 import type { Findings } from "../finding.ts";
-import { groups, type OpenPiles, type Piles, pileOfNumber } from "./piles.ts";
+import { type OpenPiles, pileOfNumber, SortedPiles } from "./piles.ts";
 
 export const STATED = { usage: 0, conflict: 1, hold: 2 } as const;
 
@@ -26,12 +26,12 @@ const FACT = 18;
 const STANDS = 50;
 
 export class Jobs {
-  readonly #piles: Piles;
+  readonly #piles: SortedPiles;
   readonly #record = new Uint8Array(WIDTH);
   readonly #view = new DataView(this.#record.buffer);
 
   constructor(open: OpenPiles) {
-    this.#piles = open(WIDTH);
+    this.#piles = new SortedPiles(open, { width: WIDTH, keyWidth: KEY });
   }
 
   note({ tracking, job, index, as, fact, stands = 0n }: Statement): void {
@@ -44,29 +44,42 @@ export class Jobs {
     this.#piles.add(pileOfNumber(job), this.#record);
   }
 
+  /** The statements about each job, in the order of the log. */
   check(findings: Findings): void {
-    for (const run of groups(this.#piles, WIDTH, KEY)) checkJob(run, findings);
+    let standing: Standing | undefined;
+    for (const { record, first } of this.#piles.records()) {
+      if (first) standing = undefined;
+      standing = checkStatement(record, standing, findings);
+    }
   }
 }
 
-/** The statements about one job, in the order of the log. */
-function checkJob(run: readonly Uint8Array[], findings: Findings): void {
-  let standing: { index: bigint; fact: Uint8Array } | undefined;
-  for (const record of run) {
-    const view = new DataView(record.buffer, record.byteOffset);
-    const index = view.getBigUint64(INDEX);
-    const fact = record.subarray(FACT, STANDS);
-    const as = record[AS];
-    if (standing !== undefined && equal(standing.fact, fact)) {
-      const detail = `entry ${standing.index} stands with the same job and fact`;
-      findings.add("duplicate-written", { index }, detail);
-    } else if (as === STATED.usage) {
-      const detail = `entry ${standing?.index} is the job's`;
-      if (standing !== undefined) findings.add("usage-twice", { index }, detail);
-      standing ??= { index, fact };
-    } else if (as === STATED.conflict && view.getBigUint64(STANDS) !== standing?.index) {
-      const detail = `it names entry ${view.getBigUint64(STANDS)}, ${standing?.index ?? "none"} stands`;
-      findings.add("conflict-unfounded", { index }, detail);
-    }
+/** The job's usage entry. */
+interface Standing {
+  index: bigint;
+  fact: Uint8Array;
+}
+
+/** `standing` is what stands before it; what stands after it is given back. */
+function checkStatement(
+  record: Uint8Array,
+  standing: Standing | undefined,
+  findings: Findings,
+): Standing | undefined {
+  const view = new DataView(record.buffer, record.byteOffset);
+  const index = view.getBigUint64(INDEX);
+  const fact = record.subarray(FACT, STANDS);
+  const as = record[AS];
+  if (standing !== undefined && equal(standing.fact, fact)) {
+    const detail = `entry ${standing.index} stands with the same job and fact`;
+    findings.add("duplicate-written", { index }, detail);
+  } else if (as === STATED.usage) {
+    const detail = `entry ${standing?.index} is the job's`;
+    if (standing !== undefined) findings.add("usage-twice", { index }, detail);
+    return standing ?? { index, fact };
+  } else if (as === STATED.conflict && view.getBigUint64(STANDS) !== standing?.index) {
+    const detail = `it names entry ${view.getBigUint64(STANDS)}, ${standing?.index ?? "none"} stands`;
+    findings.add("conflict-unfounded", { index }, detail);
   }
+  return standing;
 }

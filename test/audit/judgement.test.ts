@@ -1,10 +1,20 @@
 import { describe, expect, test } from "vitest";
 import { exitOf } from "../../audit/print.ts";
-import type { Body } from "../../src/core/entry.ts";
+import { type Body, decodeEntry } from "../../src/core/entry.ts";
 import { TYP } from "../../src/core/report.ts";
 import { auditFiles, filesOf, said } from "./archive.ts";
 import { honestLog } from "./honest.ts";
-import { type Agent, agentOf, type Build, line, OTHER_LOG_ID, SALT, sign, TestLog } from "./log.ts";
+import {
+  type Agent,
+  agentOf,
+  type Build,
+  line,
+  NOW,
+  OTHER_LOG_ID,
+  SALT,
+  sign,
+  TestLog,
+} from "./log.ts";
 
 /** An honest log, and one entry after it that no honest service would have written. */
 async function found(
@@ -226,64 +236,36 @@ describe("a statement that proves nothing", () => {
   });
 });
 
-describe("the lines of a disposition", () => {
-  test("stand in ascending order", async () => {
-    const { codes } = await found((log, agent) => {
-      log.dispose(agent, [
-        ["schema", "9", "a", ""],
-        ["schema", "8", "b", ""],
-      ]);
-    });
-    expect(codes).toEqual(["line-order"]);
-  });
+describe("an attestation by a key that has ended", () => {
+  const END = { by: "operator", instant: NOW, reason: "lost", salt: SALT };
 
-  test.each([
-    ["a duplicate of nothing", "duplicate", ""],
-    ["a duplicate of no usage entry", "duplicate", "1"],
-    ["a duplicate of an entry to come", "duplicate", "999"],
-    ["a refused report with an entry", "schema", "11"],
-  ])("name the entry that stands: %s", async (_, code, index) => {
+  test("vouches for no counter past the end", async () => {
     const { codes, first, last } = await found((log, agent) => {
-      log.dispose(agent, [[code, "9", "text", index]]);
+      log.write("key_revoked", { ...END, kid: agent.kid, last_trusted_counter: "2" });
+      log.attest(agent, "3");
     });
-    expect({ codes, first }).toEqual({ codes: ["line-index"], first: last });
+    expect({ codes, first }).toEqual({ codes: ["key-has-ended"], first: last });
   });
 
-  test("are of a known key", async () => {
-    const { codes } = await found((log) => {
-      log.dispose(agentOf(99), [["schema", "1", "a", ""]]);
-    });
-    expect(codes).toEqual(["jws-key"]);
-  });
-
-  test("note a counter that came again, and only one that did", async () => {
-    const noted = await found((log, agent) => {
-      log.force("usage", log.usage(agent, { counter: "1", job: "901" }));
-      const second = log.usage(agent, { counter: "1", job: "902" });
-      const index = log.force("usage", second);
-      log.dispose(agent, [["counter-reused", "1", second.jws, index]]);
-    });
-    expect(noted.codes).toEqual([]);
-    const silent = await found((log, agent) => {
-      log.force("usage", log.usage(agent, { counter: "1", job: "901" }));
-      log.force("usage", log.usage(agent, { counter: "1", job: "902" }));
-    });
-    expect(silent).toMatchObject({ codes: ["counter-reuse"], first: silent.last });
-    const idle = await found((log, agent) => {
-      const body = log.usage(agent, { counter: "1", job: "901" });
-      const index = log.force("usage", body);
-      log.dispose(agent, [["counter-reused", "1", body.jws, index]]);
-    });
-    expect(idle.codes).toEqual(["counter-reuse"]);
-  });
-
-  test("for another log use no counter of this one", async () => {
+  test("is welcome up to the end", async () => {
     const { codes } = await found((log, agent) => {
-      log.force("usage", log.usage(agent, { counter: "1", job: "901" }));
-      log.dispose(agent, [["wrong-log", "1", "text", ""]]);
+      log.write("key_revoked", { ...END, kid: agent.kid, last_trusted_counter: "2" });
+      log.attest(agent, "2");
     });
     expect(codes).toEqual([]);
   });
+});
+
+test("an attestation that comes again, or late, takes nothing back", async () => {
+  const { log } = honestLog();
+  const agent = log.enrol(9, [{ ...RUNNER, uuid: "runner-a" }]);
+  log.attest(agent, "7");
+  const early = decodeEntry(log.entries.at(-1) ?? new Uint8Array());
+  log.attest(agent, "9");
+  if (typeof early === "object" && early.kind === "attestation") log.force(early.kind, early.body);
+  const { findings, keys } = await auditFiles(filesOf(log));
+  expect(findings.count).toBe(0);
+  expect(keys.find(({ kid }) => kid === agent.kid)?.attested).toBe(9n);
 });
 
 test("a released hold cannot be judged yet, and is never a pass", async () => {
