@@ -59,6 +59,9 @@ export class Admission {
       case "quota":
         this.#quota(entry);
         break;
+      case "service":
+        this.#service(entry.body);
+        break;
       case "month_closing":
         this.#monthClosing(entry);
         break;
@@ -190,6 +193,16 @@ export class Admission {
     append(limits, body.namespace_id, { ...body, index });
   }
 
+  #service(body: Body<"service">): void {
+    const before = this.#state.service;
+    const { schema_sha256, version } = body;
+    const again = version === before?.version && schema_sha256 === before.schema_sha256;
+    const older = before !== undefined && isOlder(version, before.version);
+    const detail = `${version} after ${before?.version ?? "none"}`;
+    this.#expect(!again && !older, "service-order", detail);
+    this.#state.service = body;
+  }
+
   #monthClosing({ body, index }: EntryOf<"month_closing">): void {
     const { closings } = this.#state;
     const last = closings.at(-1)?.month;
@@ -225,6 +238,13 @@ export class Admission {
     const holds = verdict(jws.signature, jws.input, publicKey, this.#verify);
     this.#expect(holds, "jws-signature", `by ${jws.kid}`);
   }
+}
+
+/** Number by number, as in 1.10.0; of versions of another form no order is known. */
+function isOlder(version: string, than: string): boolean {
+  const [a, b] = [version, than].map((text) => text.split(".").map(Number));
+  const at = a?.findIndex((number, i) => number !== b?.[i]) ?? -1;
+  return Number(a?.[at]) < Number(b?.[at]);
 }
 
 /** Of several ends the lowest counts. */

@@ -34,6 +34,8 @@ export interface State {
   classes: Map<string, Body<"project_class">[]>;
   /** By namespace. */
   limits: Map<string, At<Body<"quota">>[]>;
+  /** The newest that was announced. */
+  service: Body<"service"> | undefined;
   /** Closings that were not withdrawn. */
   closings: { index: bigint; month: string }[];
 }
@@ -50,6 +52,7 @@ export function startState({ body, log }: EntryOf<"log">): State {
     cards: new Map(),
     classes: new Map(),
     limits: new Map(),
+    service: undefined,
     closings: [],
   };
 }

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { exitOf } from "../../audit/print.ts";
+import { encodeBase64 } from "../../src/core/text.ts";
 import { auditFiles, filesOf, said } from "./archive.ts";
 import { type Agent, card, enrolment, LONG_AGO, limit, line, NOW, SALT, TestLog } from "./log.ts";
 
@@ -8,6 +9,10 @@ const BY = { approval: "", by: "finance", salt: SALT };
 
 function classOf(class_: string, effective_from: string) {
   return { ...BY, class: class_, effective_from, project_id: "1", source: "s" };
+}
+
+function service(version: string, seed = 0) {
+  return { schema_sha256: encodeBase64(new Uint8Array(32).fill(seed)), salt: SALT, version };
 }
 
 /** What no honest service would have written, by the rule that it breaks. */
@@ -134,6 +139,22 @@ const CASES: [string, string, (log: TestLog, agent: Agent) => void][] = [
       log.force("month_closing_withdrawn", { ...BY, closing: first });
     },
   ],
+  [
+    "service-order",
+    "a service that announces itself again",
+    (log) => {
+      log.force("service", service("1.10.0"));
+      log.force("service", service("1.10.0"));
+    },
+  ],
+  [
+    "service-order",
+    "an older service after a newer one",
+    (log) => {
+      log.force("service", service("1.10.0"));
+      log.force("service", service("1.9.0"));
+    },
+  ],
 ];
 
 test.each(CASES)("%s: %s", async (code, _, write) => {
@@ -158,6 +179,13 @@ test("a withdrawn closing no longer moves usage, and the month may close again",
   const { findings, months } = await auditFiles(filesOf(log));
   expect(findings.listed).toEqual([]);
   expect(months.map(({ billing_month }) => billing_month)).toEqual(["2026-10-01", "2026-11-01"]);
+});
+
+test("a service announces each version and schema that it comes to", async () => {
+  const log = new TestLog();
+  for (const version of ["1.9.0", "1.10.0", "2.0.0"]) log.force("service", service(version));
+  log.force("service", service("2.0.0", 1));
+  expect((await auditFiles(filesOf(log))).findings.listed).toEqual([]);
 });
 
 test("under dual control a control entry without an approval is a finding", async () => {
