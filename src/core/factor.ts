@@ -29,6 +29,29 @@ export function parseFactor(text: string, monthlyMinutes = 0n): Factor | undefin
   return d > 0n ? reduced(BigInt(whole + decimals), d) : undefined;
 }
 
+type Texts = Readonly<Record<string, string>>;
+
+/** As the card writes it: of the machine type, else of all that it does not name. */
+export function runnerFactor(
+  { runner_factors }: { readonly runner_factors: Texts },
+  machineType: string,
+): string | undefined {
+  return member(runner_factors, machineType) ?? member(runner_factors, "*");
+}
+
+/** As the card writes it. */
+export function projectFactor(
+  { project_factors }: { readonly project_factors: Texts },
+  projectClass: string,
+): string | undefined {
+  return member(project_factors, projectClass);
+}
+
+/** Own members only: a machine type may be called `constructor`. */
+function member(texts: Texts, name: string): string | undefined {
+  return Object.hasOwn(texts, name) ? texts[name] : undefined;
+}
+
 /** The reduced fraction `a/b` of entries. */
 export function formatFactor({ n, d }: Factor): string {
   return `${n}/${d}`;

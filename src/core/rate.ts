@@ -4,7 +4,16 @@
  */
 import { charge, formatComputeMs } from "./charge.ts";
 import type { Body, EnrolledRunner } from "./entry.ts";
-import { type Factor, formatFactor, lower, MONTHLY_SHARE, NOTHING, parseFactor } from "./factor.ts";
+import {
+  type Factor,
+  formatFactor,
+  lower,
+  MONTHLY_SHARE,
+  NOTHING,
+  parseFactor,
+  projectFactor,
+  runnerFactor,
+} from "./factor.ts";
 import type { Card, Prefix } from "./prefix.ts";
 import type { Report } from "./report.ts";
 import { milliseconds, monthOf } from "./unit.ts";
@@ -47,7 +56,7 @@ export function rate(prefix: Prefix, report: Report, runner: EnrolledRunner): Ra
 
 /** A machine's factor is never a share of minutes: `admit` refuses it, and here it is no rate. */
 function machineFactor(card: Card, machineType: string): Factor | undefined {
-  const text = member(card.runner_factors, machineType) ?? member(card.runner_factors, "*");
+  const text = runnerFactor(card, machineType);
   return text === undefined ? undefined : parseFactor(text);
 }
 
@@ -61,7 +70,7 @@ function withClass(
   rated: { card: Card; machine: Factor; projectClass: string },
 ): { factor: Factor; limit: string } {
   const { card, machine, projectClass } = rated;
-  const text = member(card.project_factors, projectClass);
+  const text = projectFactor(card, projectClass);
   if (text === undefined) return { factor: machine, limit: "" };
   const share = text === MONTHLY_SHARE;
   const limit = share ? prefix.limit(job.root_namespace_id, usage.finished_at) : undefined;
@@ -77,9 +86,4 @@ function notBillable(prefix: Prefix, { usage }: Report, card: Card): Rating["not
   if (card.tracking === "self_managed") return "self_managed";
   if (usage.finished_at < prefix.log.billing_from) return "before_billing_from";
   return card.not_billable.includes(usage.failure_reason) ? "failure_reason" : "";
-}
-
-/** Own members only: a machine type may be called `constructor`. */
-function member(factors: Readonly<Record<string, string>>, name: string): string | undefined {
-  return Object.hasOwn(factors, name) ? factors[name] : undefined;
 }

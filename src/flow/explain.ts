@@ -1,6 +1,7 @@
 /** One build's charge in full arithmetic, with the signed report and the entry that it rests on. */
 import { computeMinutes, parseComputeMs } from "../core/charge.ts";
 import type { Body } from "../core/entry.ts";
+import { projectFactor, runnerFactor } from "../core/factor.ts";
 import { Problem } from "../core/problem.ts";
 import { clockAnomaly } from "../core/report.ts";
 import { encodeBase64 } from "../core/text.ts";
@@ -116,7 +117,7 @@ async function ratingOf(
 ): Promise<Rating> {
   const { machine_type, billable, not_billable, factor, compute_ms } = body;
   const card = decodedAs("rate_card", (await readEntry(tx, log, BigInt(body.card))).bytes).body;
-  const project_factor = card.project_factors[body.class];
+  const project_factor = projectFactor(card, body.class);
   const limit = body.limit === "" ? undefined : await limitAt(tx, log, body.limit);
   const compute_minutes = computeMinutes(parseComputeMs(compute_ms), 4);
   return {
@@ -125,7 +126,7 @@ async function ratingOf(
     class: body.class,
     card: {
       index: body.card,
-      runner_factor: card.runner_factors[machine_type] ?? card.runner_factors["*"] ?? "",
+      runner_factor: runnerFactor(card, machine_type) ?? "",
       ...(project_factor !== undefined && { project_factor }),
     },
     ...(limit && { limit }),

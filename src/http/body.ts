@@ -7,7 +7,7 @@ import { isUtf8 } from "node:buffer";
 import type { IncomingMessage } from "node:http";
 import type { z } from "zod";
 import { Problem } from "../core/problem.ts";
-import { repeatsMember } from "./json.ts";
+import { hidesMember } from "./json.ts";
 import type { Room } from "./room.ts";
 
 const MEDIA_TYPE = /^application\/(json|jose)(?:\s*;\s*charset=utf-8)?$/i;
@@ -80,7 +80,7 @@ function readBytes({ incoming, room }: Unread, max: number): Promise<Buffer> {
   });
 }
 
-/** A JSON body of exactly this shape: no member twice, none unknown. */
+/** A JSON body of exactly this shape: no member twice, none unknown, none hidden. */
 export async function readJson<T extends z.ZodType>(unread: Unread, shape: T): Promise<z.infer<T>> {
   if (mediaType(unread.incoming) !== "json") throw new Problem("unsupported-media-type");
   const text = await readText(unread, CONTROL_BYTES_MAX);
@@ -95,7 +95,7 @@ export function parsed<T extends z.ZodType>(shape: T, value: unknown): z.infer<T
   throw new Problem("invalid-request", { members: [...new Set(members)] });
 }
 
-/** @throws Problem `invalid-request` for what is no JSON, or names a member twice */
+/** @throws Problem `invalid-request` for what is no JSON, names a member twice, or `__proto__` */
 export function parseStrict(text: string): unknown {
   let value: unknown;
   try {
@@ -103,6 +103,6 @@ export function parseStrict(text: string): unknown {
   } catch {
     throw new Problem("invalid-request");
   }
-  if (repeatsMember(text)) throw new Problem("invalid-request");
+  if (hidesMember(text)) throw new Problem("invalid-request");
   return value;
 }

@@ -1,10 +1,13 @@
-/** What JSON.parse hides: of a member that is named twice it keeps the last, other readers the first. */
+/**
+ * What JSON.parse, or a shape that its value is held against, hides: of a member that is named twice the
+ * last is kept here, the first elsewhere; one named `__proto__` is dropped, or taken for an order.
+ */
 
 /** Strings whole, so that no brace or comma inside one is taken for structure. */
 const TOKEN = /"(?:[^"\\]|\\.)*"|[{}[\]:,]/gs;
 
 /** @param text valid JSON */
-export function repeatsMember(text: string): boolean {
+export function hidesMember(text: string): boolean {
   /** The names of each open object; undefined for an array. */
   const open: (Set<string> | undefined)[] = [];
   let last = "";
@@ -15,7 +18,7 @@ export function repeatsMember(text: string): boolean {
     else if (token === ":") {
       const names = open.at(-1);
       const name: string = JSON.parse(last);
-      if (names?.has(name)) return true;
+      if (name === "__proto__" || names?.has(name)) return true;
       names?.add(name);
     }
     last = token;

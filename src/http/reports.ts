@@ -22,12 +22,14 @@ export async function answerReports(unread: Unread, ingest: Ingest): Promise<Res
 }
 
 /**
- * Exactly `{"reports":[…]}`. JSON.parse keeps the last of two members of one name. A second `reports`
- * would have to be spelled out, or with an escape: where the text has neither, there is none.
+ * Exactly `{"reports":[…]}`. JSON.parse keeps the last of two members of one name, and a shape does not
+ * see `__proto__`. Both would have to be spelled out, or with an escape: where the text has neither,
+ * there is none.
  */
 function readBatch(text: string): readonly string[] {
   const name = '"reports"';
-  const plain = text.indexOf(name) === text.lastIndexOf(name) && !text.includes("\\");
+  const once = text.indexOf(name) === text.lastIndexOf(name);
+  const plain = once && !text.includes("\\") && !text.includes("__proto__");
   const value = plain ? parseOnce(text) : parseStrict(text);
   if (hasTooMany(value)) throw new Problem("too-many");
   return parsed(Reports, value).reports;

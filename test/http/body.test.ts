@@ -3,7 +3,7 @@ import { PassThrough } from "node:stream";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { readText, type Unread } from "../../src/http/body.ts";
-import { repeatsMember } from "../../src/http/json.ts";
+import { hidesMember } from "../../src/http/json.ts";
 import { openRoom } from "../../src/http/room.ts";
 
 /** A request as far as its body goes. */
@@ -105,12 +105,19 @@ test("a member that is named twice is found at any depth, and nothing else is ta
   fc.assert(
     fc.property(nested, ([text, twice]) => {
       JSON.parse(text);
-      expect(repeatsMember(text)).toBe(twice);
+      expect(hidesMember(text)).toBe(twice);
     }),
     { numRuns: 2_000 },
   );
 });
 
 test("an escape does not hide a second member of the same name", () => {
-  expect(repeatsMember('{"a":1,"\\u0061":2}')).toBe(true);
+  expect(hidesMember('{"a":1,"\\u0061":2}')).toBe(true);
+});
+
+test("a member named __proto__ is found at any depth, in escapes too, and no value is taken for one", () => {
+  for (const text of ['{"__proto__":1}', '[{"a":{"__proto__":{}}}]', '{"\\u005f_proto__":1}']) {
+    expect(hidesMember(text)).toBe(true);
+  }
+  expect(hidesMember('{"a":"__proto__","b":["__proto__"]}')).toBe(false);
 });

@@ -223,11 +223,18 @@ test.each([
   expect(answer.json["members"]).toBeInstanceOf(Array);
 });
 
-test("a control body that names a member twice, or is too large, is refused", async () => {
+test("a control body that names a member twice, hides one, or is too large, is refused", async () => {
   const headers = { "content-type": "application/json" };
-  const twice = '{"log":"a","log":"b"}';
-  const first = await ask(house, "POST /v1/enrolments", { token, jose: twice, headers });
-  expect([first.status, first.json["code"]]).toEqual([400, "invalid-request"]);
+  const card = JSON.stringify(cardBody());
+  const hidden = card.replace('"project_factors":{', '"project_factors":{"__proto__":"1",');
+  expect(hidden).not.toBe(card);
+  for (const [path, jose] of [
+    ["enrolments", '{"log":"a","log":"b"}'],
+    [`logs/${log}/rate_cards`, hidden],
+  ] as const) {
+    const answer = await ask(house, `POST /v1/${path}`, { token, jose, headers });
+    expect([answer.status, answer.json["code"]]).toEqual([400, "invalid-request"]);
+  }
   const huge = " ".repeat(200_000);
   const second = await ask(house, "POST /v1/enrolments", { token, jose: huge, headers });
   expect([second.status, second.json["code"]]).toEqual([413, "too-large"]);

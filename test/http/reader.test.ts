@@ -93,6 +93,28 @@ test("a factor that is a share of the namespace's minutes names the limit that i
   });
 });
 
+test("machine types and classes that are called like members of every object have the card's factors only", async () => {
+  const { log: odd } = await newLog(house, "inherited", 3);
+  const runner = { uuid: "odd", tracking: "self_managed", machine_type: "toString" } as const;
+  await newAgent(house, odd, 4, runner);
+  const { effective_from } = CLASS;
+  const factors = { runner_factors: { "*": "2" }, project_factors: {}, not_billable: [] };
+  const card = { tracking: "self_managed", effective_from, source: "", ...factors };
+  await ask(house, `POST /v1/logs/${odd}/rate_cards`, { token, json: card });
+  const json = { ...CLASS, project_id: "50", class: "__proto__" };
+  await ask(house, `POST /v1/logs/${odd}/project_classes`, { token, json });
+  const jose = reported(4, odd, { counter: "1", job: { id: "1" }, uuid: "odd" });
+  expect((await ask(house, "POST /v1/reports", { jose })).status).toBe(201);
+  const explained = (await get(`/v1/jobs/${odd}/1`)).json["usages"] as Record<string, unknown>[];
+  expect(explained[0]?.["rating"]).toMatchObject({
+    machine_type: "toString",
+    class: "__proto__",
+    card: { index: expect.any(String), runner_factor: "2" },
+    factor: "2/1",
+  });
+  expect(explained[0]?.["rating"]).not.toHaveProperty("card.project_factor");
+});
+
 test("a build that failed for the vendor's reason costs nothing and says why", async () => {
   const [usage] = await usages("6");
   expect(usage?.["rating"]).toMatchObject({

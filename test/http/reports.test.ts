@@ -142,6 +142,8 @@ test.each([
   ["the member twice", '{"reports":["a"],"reports":["b"]}'],
   ["the member twice, once in escapes", '{"reports":["a"],"r\\u0065ports":["b"]}'],
   ["a prototype", '{"__proto__":{"reports":["a"]},"reports":["a"]}'],
+  ["a prototype that says nothing", '{"reports":["a"],"__proto__":{}}'],
+  ["a prototype in escapes", '{"reports":["a"],"\\u005f_proto__":{}}'],
   ["a byte order mark", '\ufeff{"reports":["a"]}'],
 ])("a batch with %s is an invalid request", async (_, body) => {
   const answer = await post(body);
