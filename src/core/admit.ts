@@ -1,8 +1,9 @@
 /**
  * May this entry be written after this prefix at this instant? Asked under the head lock for every
- * entry that is no report's. Signatures inside `key` and `key_rotated` were verified by the caller.
+ * entry that is no report's. Signatures inside `key`, `key_rotated` and `attestation` were verified by
+ * the caller.
  */
-import { readClaim, readRotation } from "./claim.ts";
+import { readAttestation, readClaim, readRotation } from "./claim.ts";
 import { BODY, BODY_BYTES_MAX, type Body, type Kind } from "./entry.ts";
 import { MONTHLY_SHARE, parseFactor } from "./factor.ts";
 import { canonical } from "./json.ts";
@@ -18,6 +19,7 @@ const RULES: { readonly [K in Kind]?: Rule<K> } = {
   log() {
     throw new Problem("log-exists"); // index 0, and only there
   },
+  attestation,
   enrolment,
   key,
   key_rotated: keyRotated,
@@ -57,6 +59,18 @@ function startsLater(
 ): void {
   if (earlier.length > 0 && effective_from <= at) {
     throw new Problem("starts-in-the-past", { effective_from, at });
+  }
+}
+
+/** The same range as for reports: whoever holds a key that has ended must not vouch for its counters. */
+function attestation(prefix: Prefix, { jws }: Body<"attestation">): void {
+  const signed = readAttestation(jws);
+  if (signed === undefined) throw new Problem("malformed");
+  if (signed.payload.log !== prefix.id) throw new Problem("wrong-log");
+  const key = prefix.key(signed.signer);
+  if (key === undefined) throw new Problem("unknown-key");
+  if (key.trustedUpTo !== undefined && BigInt(signed.payload.counter) > key.trustedUpTo) {
+    throw new Problem("key-has-ended");
   }
 }
 

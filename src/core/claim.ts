@@ -1,17 +1,24 @@
-/** Payloads of the two statements that make and end keys (BYTES §2), read after their signatures. */
+/** Payloads of the statements about keys: claim, rotation, attestation (BYTES §2), read after their signatures. */
 import { thumbprint } from "./ed25519.ts";
 import { parseCanonical } from "./json.ts";
 import { readCompact } from "./jws.ts";
-import { Claim, Rotation, TYP } from "./report.ts";
+import { Attestation, Claim, Rotation, TYP } from "./report.ts";
 import { decodeBase64url } from "./text.ts";
 
-/** `publicKey` is the key that the statement names, `thumbprint` its kid. */
-interface Statement<P> {
+interface Signed<P> {
   /** Of the key that signed. */
   readonly signer: string;
   readonly payload: P;
+}
+
+/** `publicKey` is the key that the statement names, `thumbprint` its kid. */
+interface Statement<P> extends Signed<P> {
   readonly publicKey: Uint8Array;
   readonly thumbprint: string;
+}
+
+interface Shape<P> {
+  safeParse(value: unknown): { data?: P };
 }
 
 /**
@@ -28,15 +35,25 @@ export function readRotation(jws: string): Statement<Rotation> | undefined {
   return readStatement(jws, TYP.rotation, Rotation);
 }
 
+/** An agent's high-water marks. Undefined unless strict in form, header and payload. */
+export function readAttestation(jws: string): Signed<Attestation> | undefined {
+  return readSigned(jws, TYP.attestation, Attestation);
+}
+
 function readStatement<P extends Claim | Rotation>(
   jws: string,
   typ: string,
-  schema: { safeParse(value: unknown): { data?: P } },
+  schema: Shape<P>,
 ): Statement<P> | undefined {
+  const signed = readSigned(jws, typ, schema);
+  const publicKey = signed && decodeBase64url(signed.payload.public_key.x);
+  if (signed === undefined || publicKey === undefined) return undefined;
+  return { ...signed, publicKey, thumbprint: thumbprint(publicKey) };
+}
+
+function readSigned<P>(jws: string, typ: string, schema: Shape<P>): Signed<P> | undefined {
   const compact = readCompact(jws);
   if (compact?.typ !== typ) return undefined;
   const payload = schema.safeParse(parseCanonical(compact.payload)).data;
-  const publicKey = payload && decodeBase64url(payload.public_key.x);
-  if (payload === undefined || publicKey === undefined) return undefined;
-  return { signer: compact.kid, payload, publicKey, thumbprint: thumbprint(publicKey) };
+  return payload && { signer: compact.kid, payload };
 }

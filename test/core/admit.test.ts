@@ -2,18 +2,22 @@ import { expect, test } from "vitest";
 import { admit } from "../../src/core/admit.ts";
 import type { Body, EnrolledRunner } from "../../src/core/entry.ts";
 import { Problem } from "../../src/core/problem.ts";
+import { TYP } from "../../src/core/report.ts";
 import {
+  attestation,
   CARD,
   claim,
   enrolmentBody,
   History,
   keyBody,
   kidOf,
+  LOG,
   LONG_AGO,
   NOW,
   PROJECT_CLASS,
   REVOCATION,
   rotation,
+  signed,
 } from "./history.ts";
 
 const LATER = "2026-11-20T12:00:00.001Z";
@@ -229,6 +233,24 @@ test("a key may be revoked after its rotation, and again only to an earlier coun
   expect(revoke("6")).toBe("admitted");
   expect(revoke("6")).toBe("key-has-ended");
   expect(answer(() => history.rotate(1, 4, "1"))).toBe("key-has-ended");
+});
+
+test("an attestation is by a key of this log, about this log, and vouches for no counter past its end", () => {
+  const history = new History();
+  const attest = (counter: string, seed = 1, log = LOG): string =>
+    answer(() => history.write("attestation", { jws: attestation(seed, counter, log) }));
+  expect(attest("1")).toBe("unknown-key");
+  history.agent(1);
+  expect(attest("9")).toBe("admitted");
+  expect(attest("9")).toBe("admitted");
+  expect(attest("1", 1, OTHER_LOG)).toBe("wrong-log");
+  for (const jws of ["x", claim(1), signed(1, TYP.attestation, {})]) {
+    expect(answer(() => history.write("attestation", { jws }))).toBe("malformed");
+  }
+  history.rotate(1, 2, "7");
+  expect([attest("8"), attest("7")]).toEqual(["key-has-ended", "admitted"]);
+  history.revoke(1, "5");
+  expect([attest("6"), attest("5")]).toEqual(["key-has-ended", "admitted"]);
 });
 
 test("months close one after the other, when they are over, and only the last is withdrawn", () => {

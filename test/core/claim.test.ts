@@ -1,9 +1,19 @@
 import { expect, test } from "vitest";
-import { readClaim, readRotation } from "../../src/core/claim.ts";
+import { readAttestation, readClaim, readRotation } from "../../src/core/claim.ts";
 import { TYP } from "../../src/core/report.ts";
 import { equal } from "../../src/core/text.ts";
 import { testKey } from "../signing.ts";
-import { claim, jwk, kidOf, LOG, NOW, rotation, signed, tokenSha256 } from "./history.ts";
+import {
+  attestation,
+  claim,
+  jwk,
+  kidOf,
+  LOG,
+  NOW,
+  rotation,
+  signed,
+  tokenSha256,
+} from "./history.ts";
 
 const payload = { issued_at: NOW, log: LOG, public_key: jwk(1), token_sha256: tokenSha256(1) };
 
@@ -32,7 +42,14 @@ test.each([
   expect(readClaim(jws)).toBeUndefined();
 });
 
-test("one statement never passes as the other", () => {
+test("an attestation names its signer, its log and the highest counter", () => {
+  const read = readAttestation(attestation(1, "17"));
+  expect(read).toMatchObject({ signer: kidOf(1), payload: { counter: "17", log: LOG } });
+});
+
+test("one statement never passes as another", () => {
+  expect(readAttestation(claim(1))).toBeUndefined();
+  expect(readClaim(attestation(1, "1"))).toBeUndefined();
   expect(readRotation(claim(1))).toBeUndefined();
   expect(readClaim(rotation(1, 1, "1"))).toBeUndefined();
 });

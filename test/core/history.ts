@@ -141,6 +141,12 @@ export function rotation(
   });
 }
 
+export function attestation(seed: number, counter: string, log = LOG): string {
+  const files = [{ name: "usage.jsonl", offset: "0" }];
+  const marks = { clock_offset_ms: "-12", files, malformed: "0", rejected: "0", spool: "0" };
+  return signed(seed, TYP.attestation, { ...marks, counter, issued_at: NOW, log });
+}
+
 export function signed(seed: number, typ: string, payload: Json): string {
   return compact(headerSegment(kidOf(seed), typ), canonical(payload), testKey(seed).sign);
 }
