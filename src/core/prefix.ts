@@ -56,6 +56,7 @@ export class Prefix {
   readonly #classes = new InForce<ProjectClass>();
   readonly #limits = new InForce<Limit>();
   readonly #months = new Months();
+  #service: Body<"service"> | undefined;
 
   constructor(entry: EntryOf<"log">) {
     this.id = entry.log;
@@ -68,7 +69,7 @@ export class Prefix {
   }
 
   /**
-   * Takes in the next entry; kinds that decide nothing are passed over.
+   * Takes in the next entry; kinds that nobody asks about are passed over.
    * @throws Error on an entry that comes out of order, or that `admit` never let in
    */
   apply(entry: Entry): void {
@@ -102,6 +103,9 @@ export class Prefix {
       case "month_closing_withdrawn":
         this.#months.withdraw();
         break;
+      case "service":
+        this.#service = entry.body;
+        return; // it decides nothing about reports
       default:
         return;
     }
@@ -178,6 +182,11 @@ export class Prefix {
 
   postingMonth(usageMonth: string): string {
     return this.#months.posting(usageMonth);
+  }
+
+  /** The newest that was applied: of all that there are only where entries of every kind are. */
+  get service(): Body<"service"> | undefined {
+    return this.#service;
   }
 
   #enrol(index: bigint, body: Body<"enrolment">): void {

@@ -1,5 +1,6 @@
 /** Says on a log which version of the service writes to it, once for each. */
 import { decodeEntry } from "../core/entry.ts";
+import { supersedes } from "../core/service.ts";
 import { readService } from "../store/entries.ts";
 import type { Appender } from "./append.ts";
 import { salt } from "./chain.ts";
@@ -24,15 +25,9 @@ export async function announce(
   return await appender.control(log, "service", async (_, __, tx) => {
     const stored = await readService(tx, log);
     const entry = stored && decodeEntry(stored.bytes);
-    if (stored !== undefined && typeof entry === "object" && entry.kind === "service") {
-      const { version, schema_sha256 } = entry.body;
-      const same = version === service.version && schema_sha256 === service.schema_sha256;
-      if (same || isNewer(version, service.version)) return stored.index;
-    }
-    return { ...service, salt: salt(random) };
+    const newest = typeof entry === "object" && entry.kind === "service" ? entry.body : undefined;
+    return stored !== undefined && !supersedes(newest, service)
+      ? stored.index
+      : { ...service, salt: salt(random) };
   });
-}
-
-function isNewer(a: string, b: string): boolean {
-  return a.localeCompare(b, "en", { numeric: true }) > 0;
 }

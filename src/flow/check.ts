@@ -5,13 +5,13 @@
  */
 import type { Hash, Sha256 } from "../core/hash.ts";
 import type { Sql } from "../store/connect.ts";
+import { logsNamed } from "../store/log-names.ts";
 import { COUNTED, type Counted, recount } from "../store/recounts.ts";
 import {
   type CheckpointRow,
   checkpointRows,
   type HeadRow,
   headRow,
-  logsNamed,
   openSnapshot,
   type Snapshot,
   sealRow,

@@ -7,6 +7,7 @@ import { CONTROL_KINDS, decodeEntry, GENESIS_PREV } from "../core/entry.ts";
 import { leafHash, type Sha256 } from "../core/hash.ts";
 import { Prefix } from "../core/prefix.ts";
 import type { Sql, Transaction } from "../store/connect.ts";
+import { logsWritten } from "../store/log-names.ts";
 import {
   balance,
   createScratch,
@@ -21,7 +22,7 @@ import {
   sumScratch,
 } from "../store/rebuilds.ts";
 import { refreshViews } from "../store/rollups.ts";
-import { type EntryRow, entryRows, type HeadRow, logsWritten } from "../store/snapshots.ts";
+import { type EntryRow, entryRows, type HeadRow } from "../store/snapshots.ts";
 import { transact } from "../store/transact.ts";
 import { differences } from "./check/compare.ts";
 import { citedBy, type Derived, derive } from "./check/derive.ts";

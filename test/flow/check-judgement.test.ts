@@ -1,11 +1,12 @@
 /** Logs whose bytes and tables agree, and that no service would have written so. */
 import { afterEach, beforeEach, expect, test } from "vitest";
-import type { Body } from "../../src/core/entry.ts";
-import { encodeBase64 } from "../../src/core/text.ts";
+import type { Body, DispositionLine } from "../../src/core/entry.ts";
+import { encodeBase64, encodeUtf8 } from "../../src/core/text.ts";
 import type { Finding, Summary } from "../../src/flow/check/event.ts";
 import { check } from "../../src/flow/check.ts";
 import { sha256 } from "../../src/flow/signature.ts";
 import type { Agent } from "../builds.ts";
+import { attestation, REVOCATION } from "../core/history.ts";
 import { TestLedger } from "../ledger.ts";
 import { type FreshDatabase, freshDatabase } from "../postgres.ts";
 import { HOSTED, LOG, OWN } from "./history.ts";
@@ -123,13 +124,26 @@ test("a conflict with nothing, and one that is a duplicate, are named", async ()
   expect(all).toContain(`entries ${late.index} bytes: ${same}, not stands 99`);
 });
 
+/** What is said of a disposition with this one line of the agent's. */
+async function saidOf(line: Partial<DispositionLine>): Promise<string[]> {
+  const whole = { code: "duplicate", counter: "1", digest: NO_DIGEST, index: "", ...line };
+  const { index } = ledger.append("disposition", { kid: agent.kid, lines: [whole], salt: SALT });
+  const { findings } = await run();
+  const place = `entries ${index} bytes: `;
+  return findings.flatMap((finding) => said(finding).split(place)[1] ?? []);
+}
+
+const NO_DIGEST = encodeBase64(new Uint8Array(32));
+
 test("lines of a disposition name an enrolled key, rising counters, and usages for duplicates", async () => {
-  const digest = encodeBase64(new Uint8Array(32));
-  const line = (counter: string, index: string) => ({ code: "duplicate", counter, digest, index });
-  const kid = encodeBase64(new Uint8Array(32)).replace(/=+$/, "");
+  const line = { code: "duplicate", digest: NO_DIGEST };
+  const kid = NO_DIGEST.replace(/=+$/, "");
   const { index } = ledger.append("disposition", {
     kid,
-    lines: [line("5", "1"), line("4", "99")],
+    lines: [
+      { ...line, counter: "5", index: "1" },
+      { ...line, counter: "4", index: "99" },
+    ],
     salt: SALT,
   });
   const { findings } = await run();
@@ -138,6 +152,52 @@ test("lines of a disposition name an enrolled key, rising counters, and usages f
   expect(all).toContain(`entries ${index} bytes: counter from 5, not counter 4`);
   expect(all).toContain(`entries ${index} bytes: index: a usage, not index 1`);
   expect(all).toContain(`entries ${index} bytes: index: an entry before, not index 99`);
+});
+
+test.each<[string, Partial<DispositionLine>, string]>([
+  ["whose code stands for an entry", { code: "accepted" }, "code accepted"],
+  ["whose code nobody knows", { code: "foo" }, "code foo"],
+  ["of what proves nothing", { code: "bad-signature" }, "code bad-signature"],
+  ["under counter 0", { code: "schema", counter: "0" }, "counter from 1, not counter 0"],
+  ["of a refused report that names an entry", { code: "schema", index: "1" }, "index: none"],
+  ["that notes a reuse and accounts for nothing", { code: "counter-reused" }, "an account of"],
+  ["that notes a reuse and names an enrolment", { code: "counter-reused", index: "2" }, "a usage"],
+])("a line %s is named", async (_, line, expected) => {
+  expect(await saidOf(line)).toEqual([expect.stringContaining(expected)]);
+});
+
+test("a reuse that is noted beside another report's hold, or for another counter, is named", async () => {
+  const { jws } = ledger.sign(agent, { job: 1, runner: OWN });
+  const hold = ledger.append("hold", { code: "no-rate", jws });
+  const line = { code: "counter-reused", counter: "1", index: String(hold.index) };
+  const digest = encodeBase64(sha256(encodeUtf8(jws)));
+  const named = [expect.stringContaining("index: a usage, or the report's own entry")];
+  expect(await saidOf(line)).toEqual(named);
+  expect(await saidOf({ ...line, counter: "2", digest })).toEqual(named);
+  expect(await saidOf({ ...line, digest })).toEqual([]);
+});
+
+test("an attestation by a key that has ended, and one by a stranger, are named", async () => {
+  ledger.append("key_revoked", { ...REVOCATION, kid: agent.kid, last_trusted_counter: "3" });
+  ledger.append("attestation", { jws: attestation(1, "3", LOG) });
+  const late = ledger.append("attestation", { jws: attestation(1, "4", LOG) });
+  const astray = ledger.append("attestation", { jws: attestation(77, "1", LOG) });
+  const { findings } = await run();
+  expect(findings.map(said)).toEqual([
+    `entries ${late.index} bytes: an admissible entry, not key-has-ended`,
+    `entries ${astray.index} bytes: an admissible entry, not unknown-key`,
+  ]);
+});
+
+test("a service that says its version again, or an older one, is named", async () => {
+  const say = (version: string) =>
+    ledger.append("service", { schema_sha256: NO_DIGEST, salt: SALT, version });
+  const [, again, , older] = [say("1.9.0"), say("1.9.0"), say("1.10.0"), say("1.9.0")];
+  const { findings } = await run();
+  expect(findings.map(said)).toEqual([
+    `entries ${again?.index} bytes: a version after 1.9.0, not version 1.9.0`,
+    `entries ${older?.index} bytes: a version after 1.10.0, not version 1.9.0`,
+  ]);
 });
 
 test("a control entry that was not admissible is named with the code", async () => {

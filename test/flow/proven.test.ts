@@ -91,6 +91,18 @@ test("every outcome that the door knows, twice and in every order of counters, i
   await expectProven();
 });
 
+test("a note that comes to stand on another page than what it is about is proven", async () => {
+  const log = await newLog(door, "two pages");
+  await newAgent(door, log, 6);
+  // One line for the first, two for each that follows: the 256th and 257th belong together.
+  const texts = Array.from({ length: 130 }, (_, i) =>
+    sign(6, TYP.report, { counter: "1", id: String(i), log }),
+  );
+  expect(new Set(codes(await door.submit(...texts)))).toEqual(new Set(["schema"]));
+  await publish(log);
+  await expectProven();
+});
+
 test("a rotated key, its attestations and its successor are proven", async () => {
   const log = await newLog(door, "rotation", { card: CARD });
   await newAgent(door, log, 4);

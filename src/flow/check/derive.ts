@@ -168,7 +168,8 @@ function disposed(
 }
 
 const CODE = { usage: "accepted", conflict: "conflict" } as const;
-const REUSED = "counter-reused";
+/** Notes that a counter came again with other bytes. */
+export const REUSED = "counter-reused";
 
 /**
  * A line answers a report, unless it only notes that a counter came again: then the report has an

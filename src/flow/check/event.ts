@@ -11,6 +11,9 @@ export interface Finding {
   found: string;
 }
 
+/** What an entry should have said, and what it says: of the finding about its bytes. */
+export type Misjudged = readonly [expected: string, found: string];
+
 /** `index` entries of `size` are walked. */
 export interface Progress {
   kind: "progress";

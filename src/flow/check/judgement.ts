@@ -6,11 +6,11 @@ import { judge, trackingOf } from "../../core/judge.ts";
 import type { Prefix } from "../../core/prefix.ts";
 import { Problem } from "../../core/problem.ts";
 import { fact } from "../../core/report.ts";
+import { supersedes } from "../../core/service.ts";
 import { equal } from "../../core/text.ts";
 import { type Cited, type Derived, readSigned, type Signed } from "./derive.ts";
-
-/** What an entry should have said, and what it says. */
-export type Misjudged = readonly [expected: string, found: string];
+import { disposition } from "./disposition.ts";
+import type { Misjudged } from "./event.ts";
 
 /** Of an entry that holds or accounts for reports; `prefix` are the entries before. */
 export function* rejudge(
@@ -31,7 +31,7 @@ export function* rejudge(
       if (signed) yield* conflict(entry, signed, prefix, cited, hash);
       break;
     case "disposition":
-      yield* disposition(entry, prefix, cited);
+      yield* disposition(entry, prefix, cited, hash);
       break;
   }
 }
@@ -39,6 +39,9 @@ export function* rejudge(
 /** Whether any other entry may stand after these; and then takes it into the prefix. */
 export function* admission(entry: Entry, prefix: Prefix): Generator<Misjudged> {
   if (REPORTING.includes(entry.kind)) return;
+  if (entry.kind === "service" && !supersedes(prefix.service, entry.body)) {
+    yield [`a version after ${prefix.service?.version}`, `version ${entry.body.version}`];
+  }
   try {
     admit(prefix, entry.kind, entry.body, entry.at);
   } catch (error) {
@@ -110,20 +113,4 @@ function* conflict(
     standing?.report.job.id === report.job.id;
   if (!sameJob) yield ["stands: the usage of the same job", `stands ${body.stands}`];
   else if (equal(fact(standing.report, hash), fact(report, hash))) yield ["duplicate", "conflict"];
-}
-
-function* disposition(
-  { body }: EntryOf<"disposition">,
-  prefix: Prefix,
-  cited: Cited,
-): Generator<Misjudged> {
-  if (prefix.key(body.kid) === undefined) yield ["kid: an enrolled key", `kid ${body.kid}`];
-  let last = 0n;
-  for (const { code, counter, index } of body.lines) {
-    if (BigInt(counter) < last) yield [`counter from ${last}`, `counter ${counter}`];
-    last = BigInt(counter);
-    const named = index === "" ? undefined : cited.get(BigInt(index));
-    if (index !== "" && named === undefined) yield ["index: an entry before", `index ${index}`];
-    if (code === "duplicate" && named?.kind !== "usage") yield ["index: a usage", `index ${index}`];
-  }
 }

@@ -13,12 +13,13 @@ import {
   type KeyRow,
   keyRows,
   type ReportRow,
+  recordedIndices,
   reportRows,
   type Snapshot,
 } from "../../store/snapshots.ts";
 import { Beside } from "./beside.ts";
 import { differences, finding } from "./compare.ts";
-import { citedBy, derive, readSigned } from "./derive.ts";
+import { citedBy, derive, REUSED, readSigned } from "./derive.ts";
 import type { Finding, Unread } from "./event.ts";
 import { admission, rejudge } from "./judgement.ts";
 
@@ -148,7 +149,7 @@ export class Walk {
         yield finding(place, "bytes", expected, found);
       }
     }
-    const cited = await citedBy(entry, this.#snapshot.sql, await this.#standing(entry, prefix));
+    const cited = await citedBy(entry, this.#snapshot.sql, await this.#unnamed(entry, prefix));
     const derived = derive(entry, prefix, cited, this.#hash);
     if (derived === undefined) {
       yield finding(place, "bytes", "what can be read again", entry.kind);
@@ -171,13 +172,22 @@ export class Walk {
     return this.#prefix;
   }
 
-  /** Of a hold, the usage of its job: of that it may have been a duplicate. */
-  async #standing(entry: Entry, prefix: Prefix): Promise<bigint[]> {
+  /**
+   * Entries that it does not name and that say whether it was judged as it must be: of a hold, the
+   * usage of its job, because it may have been a duplicate; of counters that came again, their accounts.
+   */
+  async #unnamed(entry: Entry, prefix: Prefix): Promise<bigint[]> {
+    const { sql } = this.#snapshot;
+    if (entry.kind === "disposition") {
+      const { kid, lines } = entry.body;
+      const noted = lines.filter(({ code, index }) => code === REUSED && index === "");
+      const counters = noted.map(({ counter }) => BigInt(counter));
+      return noted.length === 0 ? [] : await recordedIndices(sql, this.#log, kid, counters);
+    }
     const signed = entry.kind === "hold" ? readSigned(entry.body.jws, this.#hash) : undefined;
     const tracking = signed && trackingOf(prefix, signed.kid, signed.report);
     if (signed === undefined || tracking === undefined) return [];
-    const job = BigInt(signed.report.job.id);
-    return await jobIndices(this.#snapshot.sql, this.#log, tracking, job);
+    return await jobIndices(sql, this.#log, tracking, BigInt(signed.report.job.id));
   }
 
   /** `prev` of the next entry against the last one's hash. */
