@@ -2,7 +2,8 @@
 import { IntegerText, nextMonth } from "../core/unit.ts";
 import { explain } from "../flow/explain.ts";
 import { type Search, showConflicts, showHolds } from "../flow/show.ts";
-import { type UsageQuery, usage, usageCsv } from "../flow/usage.ts";
+import { type UsageAnswer, type UsageQuery, usage, usageCsv } from "../flow/usage.ts";
+import { preferred } from "./accept.ts";
 import { type Caller, visibleNamespaces } from "./access.ts";
 import { answer } from "./answer.ts";
 import type { Services } from "./app.ts";
@@ -14,10 +15,8 @@ import { JobSearch, UsageSearch } from "./shapes.ts";
 export function readerRoutes(router: Router, { reading }: Services): void {
   router.guarded("GET /v1/usage", async (ask, caller) => {
     const used = await usage(reading, usageQuery(parsed(UsageSearch, ask.query()), caller));
-    if (!wantsCsv(ask)) return answer(200, used);
-    return new Response(usageCsv(used), {
-      headers: { "content-type": "text/csv; charset=utf-8", "cache-control": "no-store" },
-    });
+    const type = preferred(ask.incoming.headers.accept, ["application/json", "text/csv"]);
+    return type === "text/csv" ? answerCsv(used) : answer(200, used);
   });
 
   router.guarded("GET /v1/jobs/:log/:id", async (ask, caller) => {
@@ -61,7 +60,17 @@ function usageQuery(search: UsageSearch, caller: Caller): UsageQuery {
   };
 }
 
-/** CSV for whoever names it first; JSON for everybody else. */
-function wantsCsv({ incoming }: Ask): boolean {
-  return (incoming.headers.accept ?? "").trimStart().toLowerCase().startsWith("text/csv");
+/** As of what is said in headers too: a table may have no lines. */
+function answerCsv(used: UsageAnswer): Response {
+  const { log, as_of, sealed, refreshed_at } = used;
+  return new Response(usageCsv(used), {
+    headers: {
+      "content-type": "text/csv; charset=utf-8",
+      "cache-control": "no-store",
+      "minutebook-log": log,
+      "minutebook-as-of": as_of,
+      "minutebook-sealed": String(sealed),
+      ...(refreshed_at !== undefined && { "minutebook-refreshed-at": refreshed_at }),
+    },
+  });
 }

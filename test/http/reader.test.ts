@@ -213,6 +213,22 @@ test("usage as CSV holds the same figures, and each line says as of what", async
   for (const line of lines) expect(line).toMatch(new RegExp(`^${log},${json["as_of"]},false,`));
 });
 
+test("usage as CSV that has no lines still says as of what, in its headers", async () => {
+  const none = `/v1/usage?log=${log}&from=2026-12-01`;
+  const { as_of: size } = (await get(`${none}&fresh=true`)).json;
+  const folded = async () => (await get(none)).json["as_of"];
+  await expect.poll(folded, { timeout: 20_000 }).toBe(size);
+  const said = ["log", "as-of", "sealed", "refreshed-at"];
+  for (const path of [none, `${none}&fresh=true`]) {
+    const { json } = await get(path);
+    const csv = await get(path, { accept: "application/json;q=0.5, text/csv" });
+    expect(csv.text.trimEnd().split("\r\n")).toHaveLength(1);
+    const { log: of, as_of, sealed: isSealed, refreshed_at = null } = json;
+    const headers = said.map((name) => csv.headers.get(`minutebook-${name}`));
+    expect(headers).toEqual([of, as_of, String(isSealed), refreshed_at]);
+  }
+});
+
 test.each([
   "",
   "log=x",
