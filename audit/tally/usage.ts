@@ -21,10 +21,22 @@ export const USAGE_KEYS = [
 ] as const;
 export type UsageKey = (typeof USAGE_KEYS)[number];
 
+/** By which value of a charge's key the query's members choose it. */
+const FILTERS = {
+  from: ({ billing_month }, from: string) => billing_month >= from,
+  to: ({ billing_month }, to: string) => billing_month < to,
+  tracking: ({ tracking }, value: string) => tracking === value,
+  project: ({ project }, value: string) => project === value,
+  runner: ({ runner }, value: string) => runner === value,
+  machine_type: ({ machine_type }, value: string) => machine_type === value,
+} as const satisfies Record<string, (keys: Charge["keys"], value: string) => boolean>;
+
 export interface UsageFile {
   name: string;
   log: string;
   asOf: bigint;
+  /** Whether a charge is among those that its query asks for: of the whole log, if it asks for no less. */
+  covers(keys: Charge["keys"]): boolean;
   /** The keys that its rows are grouped by. */
   group: readonly UsageKey[];
   /** What it says, by its key. */
@@ -55,9 +67,10 @@ export function readUsageFile(name: string, text: string): UsageFile | undefined
   const answer = record(parse(text));
   const { log, as_of, rows, totals } = answer ?? {};
   const said = readSaid(totals);
+  const covers = readQuery(answer?.["query"]);
+  const group = readGroup(answer?.["group"]);
   if (typeof log !== "string" || !isInteger(as_of) || !Array.isArray(rows)) return undefined;
-  if (said === undefined) return undefined;
-  const group = USAGE_KEYS.filter((key) => record(rows[0])?.[key] !== undefined);
+  if (said === undefined || covers === undefined || group === undefined) return undefined;
   const byKey = new Map<string, Said>();
   for (const row of rows) {
     const figures = readSaid(row);
@@ -68,33 +81,23 @@ export function readUsageFile(name: string, text: string): UsageFile | undefined
     byKey.set(JSON.stringify(values), figures);
   }
   if (byKey.size !== rows.length) return undefined; // two rows of one key: no answer of ours
-  return { name, log, asOf: BigInt(as_of), group, rows: byKey, totals: said };
+  return { name, log, asOf: BigInt(as_of), covers, group, rows: byKey, totals: said };
 }
 
 /** Takes in usage entries one by one, and keeps no more than the file has rows. */
 export class UsageCheck {
   readonly #file: UsageFile;
   readonly #sums = new Map<string, Sums>();
-  /** The billing months between the file's first and last: those it speaks for. */
-  readonly #from: string;
-  readonly #to: string;
-  readonly #monthAt: number;
   #missing: { count: bigint; first: bigint; key: string } | undefined;
 
   constructor(file: UsageFile) {
     this.#file = file;
-    this.#monthAt = file.group.indexOf("billing_month");
-    const months = Array.from(file.rows.keys(), (key) => this.#month(key)).sort();
-    this.#from = months[0] ?? "";
-    this.#to = months.at(-1) ?? "";
   }
 
   take({ index, keys, duration, compute, billable }: Charge): void {
-    if (index >= this.#file.asOf) return;
+    if (index >= this.#file.asOf || !this.#file.covers(keys)) return;
     const key = JSON.stringify(this.#file.group.map((name) => keys[name]));
     if (!this.#file.rows.has(key)) {
-      const month = this.#month(key);
-      if (month < this.#from || month > this.#to) return;
       this.#missing ??= { count: 0n, first: index, key };
       this.#missing.count += 1n;
       return;
@@ -132,10 +135,6 @@ export class UsageCheck {
       findings.add("usage-row-missing", where, `${count} jobs have no row, the first ${key}`);
     }
   }
-
-  #month(key: string): string {
-    return JSON.parse(key)[this.#monthAt] ?? "";
-  }
 }
 
 /** Names each figure that differs, with what the entries give. */
@@ -157,6 +156,29 @@ function minutes(micro: bigint, places: number): string {
   const scale = 10n ** BigInt(places);
   const rounded = (2n * micro * scale + MICRO_PER_MINUTE) / (2n * MICRO_PER_MINUTE);
   return `${rounded / scale}.${String(rounded % scale).padStart(places, "0")}`;
+}
+
+/** Undefined for a member that this version does not know: what it leaves out cannot be summed again. */
+function readQuery(value: unknown): UsageFile["covers"] | undefined {
+  const query = record(value);
+  if (query === undefined) return undefined;
+  const { namespaces, ...members } = query;
+  if (namespaces !== undefined && !isTexts(namespaces)) return undefined;
+  const filters = Object.entries(members).map(([name, value]) => {
+    const filter = Object.hasOwn(FILTERS, name) ? FILTERS[name as keyof typeof FILTERS] : undefined;
+    return typeof value === "string" && filter !== undefined ? { filter, value } : undefined;
+  });
+  if (!filters.every((filter) => filter !== undefined)) return undefined;
+  const visible = namespaces && new Set(namespaces);
+  return (keys) =>
+    (visible === undefined || visible.has(keys.namespace)) &&
+    filters.every(({ filter, value }) => filter(keys, value));
+}
+
+function readGroup(value: unknown): UsageKey[] | undefined {
+  if (!isTexts(value) || new Set(value).size !== value.length) return undefined;
+  const group = USAGE_KEYS.filter((key) => value.includes(key));
+  return group.length === value.length ? group : undefined;
 }
 
 function readSaid(value: unknown): Said | undefined {
@@ -185,6 +207,10 @@ function readAmount(value: unknown): bigint | undefined {
 
 function isInteger(value: unknown): value is string {
   return typeof value === "string" && INTEGER.test(value);
+}
+
+function isTexts(value: unknown): value is string[] {
+  return Array.isArray(value) && value.every((item) => typeof item === "string");
 }
 
 function record(value: unknown): Record<string, unknown> | undefined {

@@ -53,6 +53,20 @@ export interface UsageFigures {
 export type UsageRow = { billing_month: string } & { [G in UsageGroup]?: string } & UsageFigures;
 
 /**
+ * Which builds are summed: as asked, and as restricted to what whoever asks may see, so that an auditor
+ * can sum them again. An absent member restricts nothing; no namespaces at all are none.
+ */
+export interface UsageFilter {
+  from?: string;
+  to?: string;
+  tracking?: Tracking;
+  namespaces?: string[];
+  project?: string;
+  runner?: string;
+  machine_type?: string;
+}
+
+/**
  * `as_of`: entries 0 … as_of−1 are counted. `refreshed_at`: when the views came to hold them; absent
  * from a fresh answer, which is of now, and from one before any refresh, which has no age either.
  */
@@ -62,6 +76,7 @@ export interface UsageAnswer {
   sealed: boolean;
   refreshed_at?: string;
   age_ms?: string;
+  query: UsageFilter;
   group: readonly Dimension[];
   rows: UsageRow[];
   totals: UsageFigures;
@@ -96,6 +111,7 @@ async function answer(tx: Transaction, clock: Clock, query: UsageQuery): Promise
     as_of: String(fresh ? head.size : folded),
     sealed: !fresh,
     ...(fresh ? { age_ms: "0" } : watermark && age(watermark.refreshedAt, clock.now())),
+    query: filterOf(query, slice),
     group: slice.group,
     rows: sums.map((sum) => rowOf(sum, slice.group)),
     totals: figures(total(sums)),
@@ -130,6 +146,19 @@ function sliceOf(query: UsageQuery): Slice {
   const asked = namespace === undefined ? visible : [namespace].filter((id) => sees(visible, id));
   const filters = { from, to, tracking, namespaces: asked, project, runner, machineType };
   return { log, group: USAGE_GROUPS.filter((name) => asks.has(name)), ...filters };
+}
+
+function filterOf({ from, to, tracking, machineType }: UsageQuery, slice: Slice): UsageFilter {
+  const { namespaces, project, runner } = slice;
+  return {
+    ...(from !== undefined && { from }),
+    ...(to !== undefined && { to }),
+    ...(tracking !== undefined && { tracking }),
+    ...(namespaces !== undefined && { namespaces: namespaces.map(String) }),
+    ...(project !== undefined && { project: String(project) }),
+    ...(runner !== undefined && { runner: String(runner) }),
+    ...(machineType !== undefined && { machine_type: machineType }),
+  };
 }
 
 function sees(visible: readonly bigint[] | undefined, namespace: bigint): boolean {

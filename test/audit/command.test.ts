@@ -101,7 +101,8 @@ test("a usage file is held against its log", async () => {
     shared_runners_duration: "60",
   };
   const rows = [{ billing_month: "2026-11-01", ...figures }];
-  const answer = { log: LOG_ID, as_of: "7", rows, totals: figures };
+  const asked = { query: {}, group: ["billing_month"] };
+  const answer = { log: LOG_ID, as_of: "7", ...asked, rows, totals: figures };
   writeFileSync(name, JSON.stringify(answer));
   expect((await command("verify", folder, "--vkey", vkeyText(), ...usage)).exit).toBe(0);
   writeFileSync(name, JSON.stringify({ ...answer, totals: { ...figures, jobs: "2" } }));

@@ -5,6 +5,7 @@ import { auditFiles, filesOf } from "./archive.ts";
 import { honestLog } from "./honest.ts";
 import { LOG_ID } from "./log.ts";
 
+const EMPTY = { log: LOG_ID, query: {}, group: ["billing_month"], rows: [] };
 const { log } = honestLog();
 const FILES = filesOf(log, [20, log.size]);
 
@@ -45,7 +46,16 @@ async function answer(change: (rows: Row[]) => Row[] = (rows) => rows): Promise<
     sum(({ compute }) => compute),
     sum(({ billable }) => billable),
   );
-  return { log: LOG_ID, as_of: String(log.size), sealed: true, rows: change(rows), totals };
+  const group = ["billing_month", "tracking"];
+  return {
+    log: LOG_ID,
+    as_of: String(log.size),
+    sealed: true,
+    query: {},
+    group,
+    rows: change(rows),
+    totals,
+  };
 }
 
 function figures(jobs: bigint, duration: bigint, compute: bigint, billable: bigint): Row {
@@ -109,16 +119,59 @@ test("a row that is not there is missed, and one too many is found", async () =>
   expect(await codes(more)).toContain("usage-row");
 });
 
-test("months outside the file's rows are none of its business, but no rows at all are", async () => {
-  const december = { billing_month: "2026-12-01", tracking: "hosted", ...NOTHING };
-  const quiet = { log: LOG_ID, as_of: String(log.size), rows: [december], totals: NOTHING };
-  expect(await codes(quiet)).toEqual([]);
-  const empty = { log: LOG_ID, as_of: String(log.size), rows: [], totals: NOTHING };
-  expect(await codes(empty)).toEqual(["usage-row-missing"]);
+describe("what an answer asks for is what it must hold", () => {
+  const ALL = { log: LOG_ID, as_of: String(log.size), group: ["billing_month"] };
+  const nothing = { ...ALL, rows: [], totals: NOTHING };
+
+  test("without bounds that is the whole log: no month can be cut out", async () => {
+    expect(await codes({ ...nothing, query: {} })).toEqual(["usage-row-missing"]);
+    for (let gone = 0; gone < 2; gone += 1) {
+      const cut = await answer((rows) => rows.toSpliced(gone, 1));
+      expect(await codes(cut)).toContain("usage-row-missing");
+    }
+  });
+
+  test.each([
+    { from: "2026-12-01" },
+    { from: "2030-01-01", to: "2030-02-01" },
+    { to: "2026-11-01" },
+    { namespaces: [] },
+    { namespaces: ["1001"] },
+    { project: "1001" },
+    { runner: "1001" },
+    { machine_type: "quantum" },
+  ])("nothing, where the log holds nothing of %j", async (query) => {
+    expect(await codes({ ...nothing, query })).toEqual([]);
+  });
+
+  test.each([
+    { from: "2026-11-01" },
+    { to: "2026-12-01" },
+    { tracking: "hosted" },
+    { tracking: "self_managed" },
+    { namespaces: ["1001", "5"] },
+    { project: "10" },
+    { runner: "8" },
+    { machine_type: "gpu" },
+  ])("something, where the log holds something of %j", async (query) => {
+    expect(await codes({ ...nothing, query })).toEqual(["usage-row-missing"]);
+  });
+
+  test("a part of the log is proven as that part", async () => {
+    const document = await answer((rows) =>
+      rows.filter((row) => row["tracking"] === "self_managed"),
+    );
+    const { rows } = document as { rows: Row[] };
+    const [{ billing_month, tracking, ...totals }] = rows as [Row];
+    expect([rows.length, billing_month, tracking]).toEqual([1, "2026-11-01", "self_managed"]);
+    expect(await codes({ ...document, totals, query: { tracking } })).toEqual([]);
+    expect(await codes({ ...document, totals, query: { namespaces: ["5"] } })).toEqual([]);
+    expect(await codes({ ...document, totals, query: {} })).toEqual(["usage-row-missing"]);
+  });
 });
 
 test("figures are held against the entries up to the file's as_of, and no further", async () => {
-  const before = { log: LOG_ID, as_of: "11", rows: [], totals: NOTHING };
+  const before = { ...EMPTY, as_of: "11", totals: NOTHING };
   expect(await codes(before)).toEqual([]);
   const one = { ...figures(1n, 60_001n, 60_001_000_000n, 60_001_000_000n) };
   const rows = [
@@ -132,7 +185,8 @@ test("figures are held against the entries up to the file's as_of, and no furthe
       ...one,
     },
   ];
-  expect(await codes({ log: LOG_ID, as_of: "12", rows, totals: one })).toEqual([]);
+  const group = ["billing_month", "namespace", "project", "runner", "machine_type", "usage_month"];
+  expect(await codes({ ...EMPTY, as_of: "12", group, rows, totals: one })).toEqual([]);
 });
 
 test("a file that reaches past the largest checkpoint is not judged, and never a pass", async () => {
@@ -142,18 +196,50 @@ test("a file that reaches past the largest checkpoint is not judged, and never a
   expect(result.open.first?.code).toBe("usage-as-of");
 });
 
-test.each([
-  "",
-  "[]",
-  "null",
-  "{}",
-  '{"log":"x","as_of":"1","rows":[]}',
-  JSON.stringify({ log: "x", as_of: 1, rows: [], totals: NOTHING }),
-  JSON.stringify({ log: "x", as_of: "1", rows: [{}], totals: NOTHING }),
-  JSON.stringify({ log: "x", as_of: "1", rows: [NOTHING, NOTHING], totals: NOTHING }),
-  JSON.stringify({ log: "x", as_of: "1", rows: [{ ...NOTHING, jobs: "-1" }], totals: NOTHING }),
-  JSON.stringify({ log: "x", as_of: "1", rows: [{ ...NOTHING, runner: 7 }], totals: NOTHING }),
-  JSON.stringify({ log: "x", as_of: "1", rows: [], totals: { ...NOTHING, compute_ms: "1e9" } }),
-])("a text that is no answer of the service is not read: %s", (text) => {
+const ANSWER = {
+  log: "x",
+  as_of: "1",
+  query: {},
+  group: ["billing_month"],
+  rows: [],
+  totals: NOTHING,
+};
+
+test("an answer is read", () => {
+  expect(readUsageFile("x", JSON.stringify(ANSWER))).toMatchObject({ log: "x", asOf: 1n });
+});
+
+test.each(["", "[]", "null", "{}"])("a text that is no answer is not read: %s", (text) => {
   expect(readUsageFile("x", text)).toBeUndefined();
 });
+
+test.each([
+  { totals: undefined },
+  { as_of: 1 },
+  { rows: [{}] },
+  { rows: [NOTHING] },
+  { group: [], rows: [NOTHING, NOTHING] },
+  { group: [], rows: [{ ...NOTHING, jobs: "-1" }] },
+  { group: ["runner"], rows: [{ ...NOTHING, runner: 7 }] },
+  { totals: { ...NOTHING, compute_ms: "1e9" } },
+])("a text of another form than an answer's is not read: %j", (change) => {
+  expect(readUsageFile("x", JSON.stringify({ ...ANSWER, ...change }))).toBeUndefined();
+});
+
+test.each<object>([
+  { query: undefined },
+  { query: [] },
+  { query: { weather: "fine" } },
+  { query: { from: 1 } },
+  { query: { constructor: "x" } },
+  { query: { namespaces: "1" } },
+  { query: { namespaces: [1] } },
+  { group: undefined },
+  { group: ["weather"] },
+  { group: ["runner", "runner"] },
+])(
+  "an answer that does not say what it sums, in words of this version, is not read: %j",
+  (change) => {
+    expect(readUsageFile("x", JSON.stringify({ ...ANSWER, ...change }))).toBeUndefined();
+  },
+);

@@ -106,6 +106,24 @@ test("T28: a new month begins at zero by itself", async () => {
   expect(totals).toMatchObject({ jobs: "0", compute_ms: "0.000000", amount_used: "0.00" });
 });
 
+test("an answer says what it sums: as it was asked, and as far as whoever asks may see", async () => {
+  const { ledger } = newLedger();
+  await publish(ledger);
+  expect((await ask(ledger)).query).toEqual({});
+  const bounds = { from: "2026-11-01", to: "2026-12-01" };
+  const which = { project: 10n, runner: 7n, machineType: "small", tracking: "hosted" } as const;
+  expect((await ask(ledger, { ...bounds, ...which, namespace: 1n })).query).toEqual({
+    ...bounds,
+    tracking: "hosted",
+    namespaces: ["1"],
+    project: "10",
+    runner: "7",
+    machine_type: "small",
+  });
+  expect((await ask(ledger, { visible: [3n, 5n] })).query).toEqual({ namespaces: ["3", "5"] });
+  expect((await ask(ledger, { visible: [3n], namespace: 5n })).query).toEqual({ namespaces: [] });
+});
+
 test("T32, invariant 13: sums beyond 2^53 and beyond int64 are exact, in answers and in views", async () => {
   const { ledger, agent } = newLedger();
   const duration = 9_223_372_036_854_775_807n;

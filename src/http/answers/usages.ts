@@ -82,6 +82,18 @@ export const UsageRow = exactly<Row>()(
   }),
 );
 
+export const UsageFilter = exactly<usage.UsageFilter>()(
+  z.strictObject({
+    from: MonthText.exactOptional(),
+    to: MonthText.exactOptional(),
+    tracking: Tracking.exactOptional(),
+    namespaces: z.array(IntegerText).exactOptional(),
+    project: IntegerText.exactOptional(),
+    runner: IntegerText.exactOptional(),
+    machine_type: NonEmptyText.exactOptional(),
+  }),
+);
+
 export const Usage = exactly<usage.UsageAnswer & { rows: Row[] }>()(
   z.strictObject({
     log: LogId,
@@ -89,6 +101,7 @@ export const Usage = exactly<usage.UsageAnswer & { rows: Row[] }>()(
     sealed: z.boolean(),
     refreshed_at: InstantText.exactOptional(),
     age_ms: SumText.exactOptional(),
+    query: UsageFilter,
     group: z.array(z.enum(USAGE_GROUPS)),
     rows: z.array(UsageRow),
     totals: Figures,
