@@ -50,10 +50,24 @@ async function create(root: string, { path, bytes }: NewFile): Promise<boolean> 
     } finally {
       await file.close();
     }
-    await mkdir(dirname(target), { recursive: true });
+    await makeFolders(root, dirname(path));
     return await linked(staged, target);
   } finally {
     await removed(staged);
+  }
+}
+
+/** One by one from the root down: all at once would also make a root that has just gone away. */
+async function makeFolders(root: string, folder: string): Promise<void> {
+  if (folder === ".") return;
+  try {
+    await mkdir(join(root, folder));
+  } catch (error) {
+    if (errorCode(error) === "EEXIST") return;
+    if (errorCode(error) !== "ENOENT") throw error;
+    if (dirname(folder) === ".") throw error;
+    await makeFolders(root, dirname(folder));
+    await makeFolders(root, folder);
   }
 }
 
