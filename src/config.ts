@@ -109,7 +109,11 @@ function externalOf(
 }
 
 /** Of commands, each of which needs one or two: no host has to have them all. */
-const Surroundings = Environment.pick({ DATABASE_URL: true, READER_DATABASE_URL: true }).extend({
+const Surroundings = Environment.pick({
+  DATABASE_URL: true,
+  READER_DATABASE_URL: true,
+  SERVICE_NAME: true,
+}).extend({
   OWNER_DATABASE_URL: z.string().startsWith("postgres").optional(),
   SUPERUSER_DATABASE_URL: z.string().startsWith("postgres").optional(),
   AUDITOR_DATABASE_URL: z.string().startsWith("postgres").optional(),
@@ -123,6 +127,7 @@ export interface Surroundings {
     Record<"superuser" | "owner" | "writer" | "reader" | "auditor", string | undefined>
   >;
   server: string | undefined;
+  serviceName: string;
   token: string | undefined;
 }
 
@@ -138,6 +143,7 @@ export function readSurroundings(environment: NodeJS.ProcessEnv = process.env): 
       auditor: values.AUDITOR_DATABASE_URL,
     },
     server: values.MINUTEBOOK_SERVER,
+    serviceName: values.SERVICE_NAME,
     token: values.MINUTEBOOK_TOKEN,
   };
 }

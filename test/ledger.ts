@@ -17,7 +17,7 @@ import { type Hash, leafHash } from "../src/core/hash.ts";
 import { canonical } from "../src/core/json.ts";
 import { judge, trackingOf } from "../src/core/judge.ts";
 import { compact, headerSegment } from "../src/core/jws.ts";
-import { formatVkey, signNote } from "../src/core/note.ts";
+import { formatVkey, type Signer, signNote } from "../src/core/note.ts";
 import { Prefix } from "../src/core/prefix.ts";
 import { fact, type Report, TYP } from "../src/core/report.ts";
 import { encodeBase64, encodeBase64url, encodeHex, encodeUtf8 } from "../src/core/text.ts";
@@ -77,7 +77,12 @@ export class TestLedger {
   }
 
   get vkey(): string {
-    return formatVkey(`${SERVICE}/${this.log}`, SEALER.publicKey);
+    const { name, publicKey } = this.#signer;
+    return formatVkey(name, publicKey);
+  }
+
+  get #signer(): Signer {
+    return { name: `${SERVICE}/${this.log}`, ...SEALER };
   }
 
   append<K extends Kind>(kind: K, body: Body<K>): Entry {
@@ -243,12 +248,11 @@ export class TestLedger {
   }
 
   /** The rows of a seal at `size`; the archive is left out. */
-  async seal(sql: Sql, size = this.size): Promise<void> {
+  async seal(sql: Sql, size = this.size, signer = this.#signer): Promise<void> {
     const leaves = this.written.slice(0, Number(size)).map(({ leaf }) => leaf);
     const { edge } = grow(EMPTY_EDGE, leaves, sha256);
     const root = edgeRoot(edge, sha256);
-    const origin = `${SERVICE}/${this.log}`;
-    const note = signNote(formatCheckpoint({ origin, size, root }), [{ name: origin, ...SEALER }]);
+    const note = signNote(formatCheckpoint({ origin: signer.name, size, root }), [signer]);
     const seal = {
       log: this.log,
       size,

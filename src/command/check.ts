@@ -1,12 +1,14 @@
 /** `minutebook check`: the database against the bytes that were hashed. */
 import { existsSync, readFileSync } from "node:fs";
 import type { Command } from "commander";
-import { parseVkey, type Vkey } from "../core/note.ts";
+import { readSurroundings } from "../config.ts";
+import { formatVkey, parseVkey, type Vkey } from "../core/note.ts";
+import { rawPublicKey, readSigningKey } from "../custody.ts";
 import type { Finding, Summary } from "../flow/check/event.ts";
 import { type CheckOptions, check } from "../flow/check.ts";
 import { sha256, verifySignature } from "../flow/signature.ts";
 import type { Sql } from "../store/connect.ts";
-import { withDatabase } from "./database.ts";
+import { placeOf, withDatabase } from "./database.ts";
 import { CommandError } from "./failure.ts";
 import { collect, type DataOptions, dataCommand, example } from "./option.ts";
 import { print } from "./print.ts";
@@ -32,21 +34,22 @@ export function checkCommand(): Command {
   )
     .option(
       "--vkey <text or file>",
-      "a log's key: checkpoints must be signed by one that was given; may come again",
+      "a log's key: checkpoints must be signed by one that was given; may come again " +
+        "(default: of a data folder, its own key under SERVICE_NAME)",
       collect,
     )
     .addHelpText(
       "after",
       example(
         "check --data data",
-        "0 all proven, 1 a finding, 2 could not look: also when there was nothing, or an entry " +
-          "of a kind that this version does not know",
+        "0 all proven, 1 a finding, 2 could not look: also when there was nothing, an entry of a " +
+          "kind that this version does not know, or a checkpoint and no --vkey",
       ),
     )
     .action(async (options: CheckCommandOptions) => {
-      const checking = { hash: sha256, ...notaryOf(options.vkey) };
+      const checking = { hash: sha256, ...notaryOf(options) };
       const checked = await withDatabase("reader", options, (sql) => runCheck(sql, checking));
-      print(options, documentOf(checked), linesOf(checked, checking.notary !== undefined));
+      print(options, documentOf(checked), linesOf(checked));
       process.exitCode = checked.summary.exit;
     });
 }
@@ -69,15 +72,29 @@ async function runCheck(sql: Sql, options: CheckOptions): Promise<Checked> {
   throw new Error("check: it ended without a summary");
 }
 
-function notaryOf(texts: readonly string[] | undefined): Pick<CheckOptions, "notary"> {
-  if (texts === undefined) return {};
+/** The keys that were given; else, of a data folder, the one that its service signs with. */
+function notaryOf({ data, vkey: texts }: CheckCommandOptions): Pick<CheckOptions, "notary"> {
+  const vkeys = texts === undefined ? ownVkeys(data) : givenVkeys(texts);
+  return vkeys === undefined ? {} : { notary: { verify: verifySignature, vkeys } };
+}
+
+type Vkeys = (log: string) => Vkey[];
+
+function givenVkeys(texts: readonly string[]): Vkeys {
   const vkeys = texts.flatMap(readVkeys);
-  const notary = {
-    verify: verifySignature,
-    // A key's name is the log's origin, and one log's key says nothing about another's notes.
-    vkeys: (log: string) => vkeys.filter(({ name }) => name.endsWith(`/${log}`)),
+  // A key's name is the log's origin, and one log's key says nothing about another's notes.
+  return (log) => vkeys.filter(({ name }) => name.endsWith(`/${log}`));
+}
+
+function ownVkeys(data: string | undefined): Vkeys | undefined {
+  const place = placeOf("reader", data);
+  if ("url" in place || !existsSync(place.keys.log)) return undefined;
+  const key = rawPublicKey(readSigningKey(place.keys.log));
+  const { serviceName } = readSurroundings();
+  return (log) => {
+    const vkey = parseVkey(formatVkey(`${serviceName}/${log}`, key));
+    return vkey === undefined ? [] : [vkey];
   };
-  return { notary };
 }
 
 /** A key's text, or a file with one on each line. */
@@ -94,14 +111,13 @@ function readVkeys(textOrFile: string): Vkey[] {
 }
 
 function documentOf({ summary, listed }: Checked): object {
-  const { exit, logs, entries, findings, unread } = summary;
-  return { exit, logs, entries, unread, findings: { count: findings, listed } };
+  const { exit, logs, entries, findings, unread, unsigned } = summary;
+  return { exit, logs, entries, unread, unsigned, findings: { count: findings, listed } };
 }
 
-function linesOf({ summary, listed }: Checked, signed: boolean): string[] {
-  const { exit, logs, entries, findings, unread } = summary;
+function linesOf({ summary, listed }: Checked): string[] {
+  const { exit, logs, entries, findings, unread, unsigned } = summary;
   const more = findings - listed.length;
-  const notes = `signatures of checkpoints ${signed ? "verified" : "not looked at (--vkey)"}`;
   return [
     ...listed.map(
       ({ log, index, table, column, expected, found }) =>
@@ -109,7 +125,10 @@ function linesOf({ summary, listed }: Checked, signed: boolean): string[] {
     ),
     ...(more > 0 ? [`and ${more} more`] : []),
     ...(unread > 0 ? [`${unread} entries are of a kind that this version does not know`] : []),
-    `${VERDICT[exit]}: logs ${logs}, entries ${entries}, findings ${findings}; ${notes}.`,
+    ...(unsigned > 0
+      ? [`${unsigned} checkpoints: who signed them was not looked at (--vkey)`]
+      : []),
+    `${VERDICT[exit]}: logs ${logs}, entries ${entries}, findings ${findings}.`,
   ];
 }
 

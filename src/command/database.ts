@@ -4,7 +4,7 @@ import { findData } from "../embedded/cluster.ts";
 import { findPostgres, startPostgres } from "../embedded.ts";
 import { connect, type Sql } from "../store/connect.ts";
 import { CommandError } from "./failure.ts";
-import { DATA_DEFAULT, dataFolder } from "./folder.ts";
+import { DATA_DEFAULT, type DataFolder, dataFolder } from "./folder.ts";
 
 type Role = "owner" | "reader";
 
@@ -23,9 +23,9 @@ export async function withDatabase<T>(
   { data }: { data?: string },
   work: (sql: Sql) => Promise<T>,
 ): Promise<T> {
-  const url = readSurroundings().databases[role];
-  if (data === undefined && url !== undefined) return await within(url, work);
-  const folder = dataFolder(data ?? DATA_DEFAULT).postgres;
+  const place = placeOf(role, data);
+  if ("url" in place) return await within(place.url, work);
+  const { postgres: folder } = place;
   const running = await findPostgres(folder);
   if (running !== undefined) return await within(running[role], work);
   if ((await findData(folder)) === undefined) {
@@ -39,6 +39,12 @@ export async function withDatabase<T>(
   } finally {
     await started.stop();
   }
+}
+
+/** Where a command works: at a URL of the environment, or in a data folder. */
+export function placeOf(role: Role, data: string | undefined): { url: string } | DataFolder {
+  const url = readSurroundings().databases[role];
+  return data === undefined && url !== undefined ? { url } : dataFolder(data ?? DATA_DEFAULT);
 }
 
 async function within<T>(url: string, work: (sql: Sql) => Promise<T>): Promise<T> {

@@ -194,8 +194,8 @@ async function trustNobody(
     const [good, bad, sound, altered] = [
       await auditOf(archive, log, vkeyFile),
       await auditOf(copies, log, vkeyFile),
-      await checkOf(postgres.reader),
-      await checkOf(urlOf(postgres.reader, name)),
+      await checkOf(postgres.reader, vkeyFile),
+      await checkOf(urlOf(postgres.reader, name), vkeyFile),
     ];
     await drop();
     return {
@@ -229,9 +229,10 @@ async function auditOf(archive: string, log: string, vkeyFile: string): Promise<
   return auditVerdict(await runCommand("minutebook-audit", args));
 }
 
-async function checkOf(url: string): Promise<string> {
+async function checkOf(url: string, vkeyFile: string): Promise<string> {
   const reader = { READER_DATABASE_URL: url };
-  return checkVerdict(await runCommand("minutebook", ["check", "--json"], reader));
+  const args = ["check", "--vkey", vkeyFile, "--json"];
+  return checkVerdict(await runCommand("minutebook", args, reader));
 }
 
 /** As one would type it from here. */

@@ -18,13 +18,13 @@ import {
 } from "../store/snapshots.ts";
 import { readWatermark, type Watermark } from "../store/watermarks.ts";
 import { differences, finding } from "./check/compare.ts";
-import type { CheckEvent, Finding, Progress, Unread } from "./check/event.ts";
+import type { CheckEvent, Finding, Summary } from "./check/event.ts";
 import { type Notary, Tree } from "./check/tree.ts";
 import { Walk, type WalkedHead } from "./check/walk.ts";
 
 export interface CheckOptions {
   hash: Sha256;
-  /** Absent: what notes say is compared, and their signatures are not. */
+  /** Absent: what notes say is compared, and that nobody looked at their signatures is said. */
   notary?: Notary;
 }
 
@@ -37,19 +37,20 @@ export async function* check(
   options: CheckOptions,
 ): AsyncGenerator<CheckEvent, void> {
   const snapshot = await openSnapshot(sql);
-  let [findings, unread, entries] = [0, 0, 0n];
+  let [findings, unread, unsigned, entries] = [0, 0, 0, 0n];
   try {
     const logs = await logsNamed(snapshot.sql);
     for (const log of logs) {
       for await (const event of checkLog(snapshot, log, options)) {
         if (event.kind === "finding") findings += 1;
         else if (event.kind === "unread") unread += 1;
+        else if (event.kind === "unsigned") unsigned += 1;
         // The last progress of a log counts all of its entries.
         else if (event.index === event.size) entries += BigInt(event.size);
         yield event;
       }
     }
-    const unproven = unread > 0 || entries === 0n ? 2 : 0;
+    const unproven = unread > 0 || unsigned > 0 || entries === 0n ? 2 : 0;
     const exit = findings > 0 ? 1 : unproven;
     yield {
       kind: "summary",
@@ -57,6 +58,7 @@ export async function* check(
       entries: String(entries),
       findings,
       unread,
+      unsigned,
       exit,
     };
   } finally {
@@ -68,7 +70,7 @@ async function* checkLog(
   snapshot: Snapshot,
   log: string,
   options: CheckOptions,
-): AsyncGenerator<Finding | Progress | Unread> {
+): AsyncGenerator<Exclude<CheckEvent, Summary>> {
   const head = await headRow(snapshot.sql, log);
   const watermark = await readWatermark(snapshot.sql, log);
   const checkpoints = await snapshot.stream<CheckpointRow>("checkpoints", checkpointRows(log));

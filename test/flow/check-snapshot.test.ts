@@ -7,7 +7,7 @@ import { sha256 } from "../../src/flow/signature.ts";
 import type { Agent } from "../builds.ts";
 import { TestLedger } from "../ledger.ts";
 import { type FreshDatabase, freshDatabase } from "../postgres.ts";
-import { clock, HOSTED, LOG } from "./history.ts";
+import { clock, HOSTED, LOG, notaryOf } from "./history.ts";
 
 let db: FreshDatabase;
 let ledger: TestLedger;
@@ -25,7 +25,8 @@ afterEach(async () => {
 
 async function run(): Promise<{ findings: Finding[]; summary: CheckEvent | undefined }> {
   const events: CheckEvent[] = [];
-  for await (const event of check({ sql: db.reader }, { hash: sha256 })) events.push(event);
+  for await (const event of check({ sql: db.reader }, { hash: sha256, notary: notaryOf(ledger) }))
+    events.push(event);
   return { findings: events.filter((event) => event.kind === "finding"), summary: events.at(-1) };
 }
 
@@ -51,7 +52,7 @@ test("what is appended, sealed and folded while a check runs is not in its snaps
   await ledger.seal(db.owner);
   await refresh({ sql: db.writer, clock });
   await ledger.load(db.owner);
-  const running = check({ sql: db.reader }, { hash: sha256 });
+  const running = check({ sql: db.reader }, { hash: sha256, notary: notaryOf(ledger) });
   const first = await running.next();
   expect(first.value).toMatchObject({ kind: "progress", index: "5", size: "5" });
   ledger.report(agent, { job: 2, runner: HOSTED });

@@ -1,25 +1,18 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { parseVkey } from "../../src/core/note.ts";
+import { signNote } from "../../src/core/note.ts";
 import type { CheckEvent, Finding, Summary } from "../../src/flow/check/event.ts";
 import { type CheckOptions, check } from "../../src/flow/check.ts";
-import { sha256, verifySignature } from "../../src/flow/signature.ts";
+import { sha256 } from "../../src/flow/signature.ts";
 import type { Sql } from "../../src/store/connect.ts";
 import type { TestLedger } from "../ledger.ts";
 import { type FreshDatabase, freshDatabase } from "../postgres.ts";
-import { writeHistory } from "./history.ts";
+import { testKey } from "../signing.ts";
+import { LOG, notaryOf, writeHistory } from "./history.ts";
 
 const OTHER_LOG = "b".repeat(32);
 
 let db: FreshDatabase;
 let ledger: TestLedger;
-
-const options: CheckOptions = {
-  hash: sha256,
-  notary: {
-    verify: verifySignature,
-    vkeys: () => [parseVkey(ledger.vkey)].filter((vkey) => vkey !== undefined),
-  },
-};
 
 beforeAll(async () => {
   db = await freshDatabase();
@@ -44,7 +37,7 @@ async function liftGuards(sql: Sql): Promise<void> {
 }
 
 async function run(
-  given: CheckOptions = options,
+  given: CheckOptions = { hash: sha256, notary: notaryOf(ledger) },
 ): Promise<{ findings: Finding[]; summary: Summary }> {
   const events: CheckEvent[] = [];
   for await (const event of check({ sql: db.reader }, given)) events.push(event);
@@ -62,9 +55,37 @@ test("an untouched log is proven, and the answer says how much of it", async () 
     entries: String(ledger.size),
     findings: 0,
     unread: 0,
+    unsigned: 0,
     exit: 0,
   });
 });
+
+test("without a key for the checkpoints nothing is found, and nothing is proven either", async () => {
+  const { findings, summary } = await run({ hash: sha256 });
+  expect(findings).toEqual([]);
+  expect(summary).toMatchObject({ unsigned: 2, exit: 2 });
+});
+
+test("a checkpoint that is signed by the log's key and speaks for another origin is named", async () => {
+  const sql = db.superuser;
+  const [row] = await sql<{ size: bigint; note: string }[]>`select size, note from checkpoints`;
+  const { text, name } = readNote(row?.note ?? "");
+  const forged = signNote(text.replace("ledger.test/", "other.test/"), [{ ...testKey(201), name }]);
+  const write = (note: string | undefined) =>
+    sql`update checkpoints set note = ${note ?? ""} where size = ${row?.size ?? 0n}`;
+  const { findings } = await findingsOf(
+    () => write(forged),
+    () => write(row?.note),
+  );
+  expect(findings).toMatchObject([
+    { table: "checkpoints", column: "note", expected: name, found: `other.test/${LOG}` },
+  ]);
+});
+
+function readNote(note: string): { text: string; name: string } {
+  const text = note.slice(0, note.lastIndexOf("\n\n") + 1);
+  return { text, name: text.slice(0, text.indexOf("\n")) };
+}
 
 /** When work was done is on no log: these two say nothing that bytes could prove. */
 const UNPROVABLE = ["checkpoints.sealed_at", "watermarks.refreshed_at"];

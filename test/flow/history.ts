@@ -1,6 +1,9 @@
 /** One small log with a little of everything, for tests of what compares and rebuilds. */
+import { parseVkey } from "../../src/core/note.ts";
+import type { Notary } from "../../src/flow/check/tree.ts";
 import type { Clock } from "../../src/flow/clock.ts";
 import { refresh } from "../../src/flow/fold.ts";
+import { verifySignature } from "../../src/flow/signature.ts";
 import { TestLedger } from "../ledger.ts";
 import type { FreshDatabase } from "../postgres.ts";
 
@@ -18,6 +21,12 @@ export const OWN = {
   tracking: "self_managed",
 } as const;
 export const clock: Clock = { now: () => Date.UTC(2026, 10, 29) };
+
+/** Who must have signed the checkpoints of this ledger. */
+export function notaryOf(ledger: TestLedger): Notary {
+  const vkeys = [parseVkey(ledger.vkey)].filter((vkey) => vkey !== undefined);
+  return { verify: verifySignature, vkeys: () => vkeys };
+}
 
 /** A little of everything: each kind of answer, a checkpoint below the seal, a tail behind it. */
 export async function writeHistory(db: FreshDatabase): Promise<TestLedger> {

@@ -2,8 +2,9 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { check } from "../../src/flow/check.ts";
 import { type Rebuilt, rebuild } from "../../src/flow/rebuild.ts";
 import { sha256 } from "../../src/flow/signature.ts";
+import type { TestLedger } from "../ledger.ts";
 import { type FreshDatabase, freshDatabase } from "../postgres.ts";
-import { clock, LOG, writeHistory } from "./history.ts";
+import { clock, LOG, notaryOf, writeHistory } from "./history.ts";
 
 const TABLES = ["jobs", "reports", "keys", "heads", "watermarks", "usage_buckets"];
 const VIEWS = ["namespace", "project", "gitlab_hosted_runner"].map(
@@ -11,10 +12,11 @@ const VIEWS = ["namespace", "project", "gitlab_hosted_runner"].map(
 );
 
 let db: FreshDatabase;
+let ledger: TestLedger;
 
 beforeEach(async () => {
   db = await freshDatabase();
-  await writeHistory(db);
+  ledger = await writeHistory(db);
 });
 afterEach(async () => {
   await db.drop();
@@ -39,7 +41,7 @@ async function everything(): Promise<Record<string, string[]>> {
 
 async function proven(): Promise<boolean> {
   let exit: number | undefined;
-  for await (const event of check({ sql: db.reader }, { hash: sha256 })) {
+  for await (const event of check({ sql: db.reader }, { hash: sha256, notary: notaryOf(ledger) })) {
     if (event.kind === "summary") exit = event.exit;
   }
   return exit === 0;

@@ -29,9 +29,16 @@ export interface Unread {
   index: string;
 }
 
+/** A checkpoint of which only what it says was compared: no key was given that could have signed it. */
+export interface Unsigned {
+  kind: "unsigned";
+  log: string;
+  size: string;
+}
+
 /**
- * The last event. `exit`: 0 all proven, 1 a finding, 2 could not look: an entry was unread, or there
- * was nothing to verify.
+ * The last event. `exit`: 0 all proven, 1 a finding, 2 could not look: an entry was unread, the
+ * signature of a checkpoint was not asked for, or there was nothing to verify.
  */
 export interface Summary {
   kind: "summary";
@@ -39,7 +46,8 @@ export interface Summary {
   entries: string;
   findings: number;
   unread: number;
+  unsigned: number;
   exit: 0 | 1 | 2;
 }
 
-export type CheckEvent = Finding | Progress | Unread | Summary;
+export type CheckEvent = Finding | Progress | Unread | Unsigned | Summary;

@@ -6,10 +6,10 @@ import type { Hash, Sha256 } from "../../core/hash.ts";
 import { openNote, type Vkey } from "../../core/note.ts";
 import { type Edge, EMPTY_EDGE, edgeRoot, encodeEdge, grow } from "../../core/tile.ts";
 import type { CheckpointRow, SealRow, Stream } from "../../store/snapshots.ts";
-import { differences, finding } from "./compare.ts";
-import type { Finding } from "./event.ts";
+import { differences, finding, type Place } from "./compare.ts";
+import type { Finding, Unsigned } from "./event.ts";
 
-/** With whose keys the notes must be signed; without, only what they say is compared. */
+/** With whose keys the notes must be signed, each by one that is named as its origin. */
 export interface Notary {
   vkeys(log: string): readonly Vkey[];
   verify: Verify;
@@ -18,7 +18,8 @@ export interface Notary {
 export class Tree {
   readonly #log: string;
   readonly #hash: Sha256;
-  readonly #notary: Notary | undefined;
+  /** Read once: a key costs as much as a signature. */
+  readonly #notary: { vkeys: readonly Vkey[]; verify: Verify } | undefined;
   readonly #checkpoints: Stream<CheckpointRow>;
   #edge: Edge = EMPTY_EDGE;
   #sealed: SealRow = { size: 0n, leaf: GENESIS_PREV, edge: encodeEdge(EMPTY_EDGE) };
@@ -31,7 +32,7 @@ export class Tree {
     this.#log = log;
     this.#checkpoints = checkpoints;
     this.#hash = hash;
-    this.#notary = notary;
+    this.#notary = notary && { vkeys: notary.vkeys(log), verify: notary.verify };
   }
 
   /** Size of the last checkpoint that the walk has come to. */
@@ -40,7 +41,7 @@ export class Tree {
   }
 
   /** Takes the next leaves in, and compares the checkpoints that lie among them. */
-  async *grow(leaves: readonly Hash[]): AsyncGenerator<Finding> {
+  async *grow(leaves: readonly Hash[]): AsyncGenerator<Finding | Unsigned> {
     const start = this.#edge.size;
     const end = start + BigInt(leaves.length);
     for (const checkpoint of await this.#checkpoints.below(end + 1n)) {
@@ -72,7 +73,7 @@ export class Tree {
     this.#edge = grow(this.#edge, leaves, this.#hash).edge;
   }
 
-  *#compare({ size, root, note }: CheckpointRow): Generator<Finding> {
+  *#compare({ size, root, note }: CheckpointRow): Generator<Finding | Unsigned> {
     const place = { log: this.#log, index: size - 1n, table: "checkpoints" };
     const truth = edgeRoot(this.#edge, this.#hash);
     const said = parseCheckpoint(note.slice(0, note.lastIndexOf("\n\n") + 1));
@@ -87,13 +88,19 @@ export class Tree {
       { log: this.#log, size, root },
     );
     yield* differences(place, { note: truth }, { note: said.root });
-    const problem = this.#unsigned(note);
-    if (problem !== undefined) yield finding(place, "note", "signed by this log's key", problem);
+    yield* this.#signature(place, note, said.origin);
   }
 
-  #unsigned(note: string): string | undefined {
-    if (this.#notary === undefined) return undefined;
-    const opened = openNote(note, this.#notary.vkeys(this.#log), this.#notary.verify);
-    return "problem" in opened ? opened.problem : undefined;
+  *#signature(place: Place, note: string, origin: string): Generator<Finding | Unsigned> {
+    if (this.#notary === undefined) {
+      yield { kind: "unsigned", log: this.#log, size: String(place.index + 1n) };
+      return;
+    }
+    const opened = openNote(note, this.#notary.vkeys, this.#notary.verify);
+    if ("problem" in opened) {
+      yield finding(place, "note", "signed by this log's key", opened.problem);
+    } else if (!opened.verified.includes(origin)) {
+      yield finding(place, "note", opened.verified.join(" "), origin);
+    }
   }
 }
