@@ -121,6 +121,8 @@ create trigger entries_append_only
   for each statement execute function refuse_change();
 alter table entries enable always trigger entries_append_only;
 
+-- Not TRUNCATE, here and below: these three say nothing that the entries do not, and an owner who
+-- finds one of them altered empties it and lets `rebuild` write it anew. The service may not anyway.
 create trigger jobs_append_only
   before update or delete on jobs
   for each statement execute function refuse_change();
@@ -130,6 +132,11 @@ create trigger reports_append_only
   before update or delete on reports
   for each statement execute function refuse_change();
 alter table reports enable always trigger reports_append_only;
+
+create trigger keys_append_only
+  before update or delete on keys
+  for each statement execute function refuse_change();
+alter table keys enable always trigger keys_append_only;
 
 grant select, insert on entries, jobs, reports, keys to minutebook_writer;
 grant select, insert, update on heads to minutebook_writer;

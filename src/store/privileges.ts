@@ -4,8 +4,19 @@
  */
 import type { Sql } from "./connect.ts";
 
-/** Written once: no role of the service changes or removes their rows. */
-const APPEND_ONLY = ["entries", "jobs", "reports", "checkpoints"];
+/** What a trigger fires for, and when: bits of pg_trigger.tgtype. */
+const [BEFORE, DELETE, UPDATE, TRUNCATE] = [2, 8, 16, 32];
+
+/** Written once: no role of the service changes or removes their rows, and a trigger refuses the owner. */
+const CHANGE = BEFORE | DELETE | UPDATE;
+const GUARDED = {
+  entries: CHANGE | TRUNCATE,
+  jobs: CHANGE,
+  reports: CHANGE,
+  keys: CHANGE,
+  checkpoints: CHANGE | TRUNCATE,
+};
+const APPEND_ONLY = Object.keys(GUARDED);
 
 export class UnsafeRoleError extends Error {
   readonly code = "unsafe-database-role";
@@ -22,7 +33,9 @@ export class UnsafeRoleError extends Error {
 /**
  * Refuses a role that could change what was written, or become one that could: attributes,
  * ownership, privileges on the append-only tables, triggers and how to silence them. A membership
- * counts although it is not inherited, since SET ROLE is one statement away.
+ * counts although it is not inherited, since SET ROLE is one statement away. Refuses any role where
+ * those triggers are gone or switched off, by an owner or superuser; a table that is missing is the
+ * schema's fault, and not named here.
  *
  * @throws {UnsafeRoleError} `unsafe-database-role`, with every reason
  */
@@ -39,6 +52,7 @@ export async function assertServiceRole(sql: Sql): Promise<void> {
     ownership(sql),
     tablePrivileges(sql),
     otherPrivileges(sql),
+    liftedGuards(sql),
   ]);
   const reasons = found.flat().map(({ reason }) => reason);
   if (reasons.length > 0) throw new UnsafeRoleError(me.name, reasons);
@@ -131,9 +145,43 @@ function otherPrivileges(sql: Sql): Reasons {
         (
           has_schema_privilege(mine.oid, 'public', 'CREATE'),
           'it may create in schema public'
+        ),
+        (
+          has_database_privilege(mine.oid, current_database(), 'CREATE'),
+          format('it may create in database %I', current_database())
         )
     ) as privilege (has, reason)
     where has
     order by reason
   `;
 }
+
+/** ALWAYS, because session_replication_role = replica passes over every other trigger. */
+function liftedGuards(sql: Sql): Reasons {
+  return sql`
+    select
+      format('%I has no trigger %s_append_only that is enabled always', relname, relname) as reason
+    from pg_class
+    join unnest(
+      ${sql.array(APPEND_ONLY)}::text[],
+      ${sql.array(Object.values(GUARDED), INT4_ARRAY)}::int[]
+    ) as guarded (name, events) on name = relname
+    where relnamespace = 'public'::regnamespace
+      and relkind in ('r', 'p')
+      and not exists (
+        select
+        from pg_trigger
+        join pg_proc on pg_proc.oid = tgfoid
+        where tgrelid = pg_class.oid
+          and tgname = relname || '_append_only'
+          and proname = 'refuse_change'
+          and tgenabled = 'A'
+          and tgtype & events = events
+          and tgqual is null
+          and tgattr::text = ''
+      )
+    order by reason
+  `;
+}
+
+const INT4_ARRAY = 1007;

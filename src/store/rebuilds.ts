@@ -9,7 +9,7 @@ import type { HeadRow, JobRow, KeyRow, ReportRow, TypedColumns } from "./snapsho
 const DERIVED = {
   jobs: "kept",
   reports: "kept",
-  keys: "replaced",
+  keys: "kept",
   heads: "replaced",
   watermarks: "replaced",
   usage_buckets: "replaced",
@@ -120,8 +120,8 @@ export async function balance(tx: Transaction, table: DerivedTable): Promise<Bal
 }
 
 /**
- * Puts the derived rows in place. Of jobs and reports only what is missing: their triggers refuse the
- * rest, and an answer that was given is not for a rebuild to take back.
+ * Puts the derived rows in place. Of jobs, reports and keys only what is missing: their triggers
+ * refuse the rest, and an answer that was given is not for a rebuild to take back.
  */
 export async function replace(tx: Transaction, table: DerivedTable): Promise<void> {
   if (DERIVED[table] === "replaced") await tx`delete from ${tx(table)}`;
