@@ -31,11 +31,16 @@ export function bytesColumn(values: readonly Uint8Array[]): string {
 }
 
 /**
- * Byte strings end to end, as the base64 of one bytea that `substring` cuts up again: to take an array
- * of long texts apart costs the server as much as all the rest of an insert.
+ * Hashes end to end, as the base64 of one bytea that `substring` cuts up again, like `packedText`:
+ * taking an array of long texts apart costs the server as much as all the rest of an insert.
  */
-export function packed(values: readonly Uint8Array[]): string {
-  return Buffer.concat(values).toString("base64");
+export function packed(hashes: readonly Uint8Array[]): string {
+  return Buffer.concat(hashes).toString("base64");
+}
+
+/** Bytes that are UTF-8 without NUL, end to end as they are, for `convert_to(…, 'UTF8')`. */
+export function packedText(values: readonly Uint8Array[]): string {
+  return Buffer.concat(values).toString("utf8");
 }
 
 /** Where each byte string begins in what is packed, from 1 as `substring` counts. */

@@ -2,7 +2,7 @@
 import type { Kind } from "../core/entry.ts";
 import type { Hash } from "../core/hash.ts";
 import type { UsageColumns } from "../core/typed.ts";
-import { packed, plainColumn, startColumn, textColumn } from "./columns.ts";
+import { packed, packedText, plainColumn, startColumn, textColumn } from "./columns.ts";
 import type { Sql, Transaction } from "./connect.ts";
 
 export interface StoredEntry {
@@ -39,7 +39,7 @@ export async function insertEntries(
       select
         decode(${packed(entries.map((entry) => entry.prev))}, 'base64') as prevs,
         decode(${packed(entries.map((entry) => entry.leaf))}, 'base64') as leaves,
-        decode(${packed(bytes)}, 'base64') as bytes
+        convert_to(${packedText(bytes)}, 'UTF8') as bytes
     )
     insert into entries (
       log, index, kind, at, prev, leaf, bytes, tracking, job_id, project_id, namespace_id,
