@@ -9,6 +9,7 @@ import { type SealLag, sealDirty, sealLoop } from "../flow/seal-loop.ts";
 import { showLogs } from "../flow/show.ts";
 import type { Sql } from "../store/connect.ts";
 import type { Logger, Metrics } from "../telemetry.ts";
+import { openTrouble } from "./trouble.ts";
 
 export interface Background {
   sealLag(): SealLag;
@@ -29,17 +30,34 @@ export function startBackground(options: {
   const { sql, clock } = sealer;
   const abort = new AbortController();
   const { signal } = abort;
-  const onFailure = (error: unknown, name?: string): void =>
-    log.error({ err: error, log: name }, "seal");
-  const sealing = sealLoop({ ...sealer, signal, onFailure });
+  const seals = openTrouble(log, "seal");
+  const listing = openTrouble(log, "seal, list of logs");
+  const onRound = (): void => {
+    seals.roundEnded();
+    listing.roundEnded();
+  };
+  const onFailure = (error: unknown, name?: string): void => {
+    if (name !== undefined) {
+      seals.failed(error, name);
+    } else {
+      listing.failed(error);
+      listing.roundEnded();
+    }
+  };
+  const sealing = sealLoop({ ...sealer, signal, onFailure, onRound });
+  const folds = openTrouble(log, "refresh");
   const folding = refreshLoop({
     sql,
     clock,
     signal,
     onRefresh: (outcome, took) => {
+      folds.roundEnded();
       if (outcome !== "skipped") metrics.folded(outcome.entries, took, clock.now());
     },
-    onError: (error) => log.error({ err: error }, "refresh"),
+    onError: (error) => {
+      folds.failed(error);
+      folds.roundEnded();
+    },
   });
   const announcing = announceAll(options, signal).catch((error: unknown) => {
     log.warn({ err: error }, "announce");
@@ -52,6 +70,7 @@ export function startBackground(options: {
       await Promise.all([sealing.done, folding, announcing]);
       await appender.close();
       await sealDirty(sealer, onFailure);
+      onRound();
       await refresh({ sql, clock }).catch((error: unknown) => log.error({ err: error }, "refresh"));
     },
   };

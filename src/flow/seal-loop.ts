@@ -10,6 +10,8 @@ export interface SealLoopOptions extends Sealer {
   signal: AbortSignal;
   /** Told of every failure; without a log, not even the list of dirty logs was to be had. */
   onFailure: (error: unknown, log?: string) => void;
+  /** Every log that needed it was tried; failures since the last time are those of this round. */
+  onRound?: () => void;
 }
 
 export interface SealLoop {
@@ -34,6 +36,7 @@ export function sealLoop({
   intervalMs = INTERVAL_MS,
   signal,
   onFailure,
+  onRound = () => undefined,
   ...sealer
 }: SealLoopOptions): SealLoop {
   let lag: SealLag = { logs: 0, entries: 0n, ms: 0 };
@@ -43,7 +46,7 @@ export function sealLoop({
       const pause = setTimeout(intervalMs, undefined, { signal }).catch(() => undefined);
       await sealDirty(sealer, onFailure, (found) => {
         lag = found;
-      }).catch((error: unknown) => onFailure(error));
+      }).then(onRound, (error: unknown) => onFailure(error));
       await pause;
     }
   }

@@ -1,3 +1,4 @@
+import { rename } from "node:fs/promises";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { sealDirty, sealLoop } from "../../src/flow/seal-loop.ts";
 import { type FreshDatabase, freshDatabase } from "../postgres.ts";
@@ -40,6 +41,36 @@ test("seals every dirty log, whatever becomes of another, until it is told to st
   await loop.done;
   await good.growTo(db.writer, 12);
   expect(await checkpointed(db.reader, good.log)).toEqual([2n, 9n]);
+});
+
+test("says when a round is over, after all of its failures, also while the archive refuses every log", async () => {
+  const chains = [11, 12].map((number) => new Chain(number));
+  const root = await archiveFolder();
+  const sealer = sealerOf(db.writer, root);
+  for (const chain of chains) await chain.growTo(db.writer, 2);
+  await rename(root, `${root}.away`);
+  const stop = new AbortController();
+  onTestFinished(() => stop.abort());
+  const rounds: Set<string | undefined>[] = [];
+  let round = new Set<string | undefined>();
+  const { done } = sealLoop({
+    ...sealer,
+    intervalMs: 1,
+    signal: stop.signal,
+    onFailure: (_, log) => round.add(log),
+    onRound: () => {
+      rounds.push(round);
+      round = new Set();
+    },
+  });
+  const ours = () => chains.filter(({ log }) => rounds.at(-1)?.has(log)).length;
+  await expect.poll(() => rounds.length, { interval: 5 }).toBeGreaterThan(2);
+  expect(ours()).toBe(2);
+  await rename(`${root}.away`, root);
+  sealer.now += 1_000;
+  await expect.poll(ours, { interval: 5 }).toBe(0);
+  stop.abort();
+  await done;
 });
 
 test("says how many logs and entries wait, and for how long", async () => {
