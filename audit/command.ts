@@ -1,15 +1,16 @@
 /** The command line `minutebook-audit`: reads its arguments, audits log by log, and says how it went. */
-import { readFileSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import cliProgress from "cli-progress";
 import { Command, CommanderError } from "commander";
-import { parseVkey, type Vkey } from "../src/core/note.ts";
+import type { Vkey } from "../src/core/note.ts";
+import { isOriginOf, type Kept } from "./archive/checkpoints.ts";
 import { CannotLook } from "./finding.ts";
 import { folderSource, logsIn } from "./folder.ts";
+import { readKept, readUsage, readVkeys } from "./given.ts";
 import { sha256, verifyNow } from "./native.ts";
 import { exitOf, printResult, resultJson } from "./print.ts";
 import { openSpill } from "./spill.ts";
-import { readUsageFile, type UsageFile } from "./tally/usage.ts";
+import type { UsageFile } from "./tally/usage.ts";
 import { openThreads } from "./threads.ts";
 import { type AuditResult, audit } from "./verify.ts";
 
@@ -22,7 +23,9 @@ export interface Output {
 
 interface VerifyOptions {
   vkey: string[];
+  checkpoint: string[];
   usage: string[];
+  live?: true;
   json?: true;
 }
 
@@ -34,8 +37,11 @@ const HELP = `
 Exit status: 0 all proven, 1 a finding, 2 could not look, or something could not be judged.
 An archive that proves nothing is never a pass.
 
+An archive alone cannot show that its end, or one of its checkpoints, was taken away: keep a checkpoint
+of every audit, and give it to the next one. Without <log>, each key given must have its log there.
+
 Example:
-  minutebook-audit verify ./archive --vkey ledger.vkey --usage november.json
+  minutebook-audit verify ./archive --vkey ledger.vkey --checkpoint october.note --usage november.json
 `;
 
 /** Runs the arguments after the program's name; resolves to the exit status. */
@@ -56,7 +62,14 @@ export async function run(args: readonly string[], output: Output): Promise<Exit
       collect,
       [],
     )
-    .option("--usage <file>", "an unfiltered answer of GET /v1/usage; may come again", collect, [])
+    .option(
+      "--checkpoint <file>",
+      "a checkpoint kept from earlier or from a witness: it must be in the tree; may come again",
+      collect,
+      [],
+    )
+    .option("--usage <file>", "an answer of GET /v1/usage, in JSON; may come again", collect, [])
+    .option("--live", "the log is being written: entries past the largest checkpoint are no matter")
     .option("--json", "print the outcome as JSON")
     .addHelpText("after", HELP)
     .action(async (archive: string, log: string | undefined, options: VerifyOptions) => {
@@ -67,9 +80,7 @@ export async function run(args: readonly string[], output: Output): Promise<Exit
     return exit;
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : COULD_NOT_LOOK;
-    // Not even a fault of this program, or a full disk, may end with the status of a finding.
-    const known = error instanceof CannotLook ? error.message : undefined;
-    output.err(`could not look: ${known ?? (error instanceof Error ? error.stack : error)}\n`);
+    output.err(`could not look: ${reason(error)}\n`);
     return COULD_NOT_LOOK;
   }
 }
@@ -90,21 +101,29 @@ async function verifyArchive(
   }
   const logs = named === undefined ? present : [named];
   const vkeys = options.vkey.flatMap(readVkeys);
+  const kept = options.checkpoint.map((name) => readKept(name, { vkeys, verify: verifyNow }, logs));
   const usage = options.usage.map((name) => readUsage(name, logs));
+  const live = options.live === true;
   const exits = new Set<Exit>();
   const documents: object[] = [];
+  const missed = (log: string, why: string): void => {
+    exits.add(COULD_NOT_LOOK);
+    documents.push({ log, exit: COULD_NOT_LOOK, could_not_look: why });
+    output.err(`log ${log}: could not look: ${why}\n`);
+  };
   for (const log of logs) {
     try {
-      const result = await auditLog(folder, log, { vkeys, usage, output });
+      const result = await auditLog(folder, log, { vkeys, kept, usage, live, output });
       exits.add(exitOf(result));
       documents.push(resultJson(result));
       if (!options.json) output.out(printResult(result));
     } catch (error) {
-      if (!(error instanceof CannotLook)) throw error;
-      exits.add(COULD_NOT_LOOK);
-      documents.push({ log, exit: COULD_NOT_LOOK, could_not_look: error.message });
-      output.err(`log ${log}: could not look: ${error.message}\n`);
+      missed(log, reason(error));
     }
+  }
+  // Else a log whose whole folder is gone would not be missed.
+  for (const { name } of named === undefined ? vkeys : []) {
+    if (!logs.some((log) => isOriginOf(log, name))) missed(name, `${folder} has no archive of it`);
   }
   if (options.json) output.out(`${JSON.stringify({ logs: documents }, undefined, 2)}\n`);
   if (exits.has(1)) return 1;
@@ -114,7 +133,13 @@ async function verifyArchive(
 async function auditLog(
   folder: string,
   log: string,
-  given: { vkeys: readonly Vkey[]; usage: readonly UsageFile[]; output: Output },
+  given: {
+    vkeys: readonly Vkey[];
+    kept: readonly Kept[];
+    usage: readonly UsageFile[];
+    live: boolean;
+    output: Output;
+  },
 ): Promise<AuditResult> {
   const spill = openSpill();
   const threads = openThreads();
@@ -123,6 +148,8 @@ async function auditLog(
     return await audit(folderSource(folder, log), {
       log,
       vkeys: given.vkeys,
+      kept: given.kept.filter(({ checkpoint }) => isOriginOf(log, checkpoint.origin)),
+      live: given.live,
       usage: given.usage.filter((file) => file.log === log),
       hash: sha256,
       verify: verifyNow,
@@ -135,6 +162,11 @@ async function auditLog(
     spill.close();
     await threads.close();
   }
+}
+
+/** On one line. Not even a fault of this program, or a full disk, may end with the status of a finding. */
+function reason(error: unknown): string {
+  return (error instanceof CannotLook ? error.message : String(error)).replace(/\s+/g, " ");
 }
 
 function progressBar(log: string): { update(done: bigint, size: bigint): void; stop(): void } {
@@ -151,35 +183,6 @@ function progressBar(log: string): { update(done: bigint, size: bigint): void; s
     },
     stop: () => bar.stop(),
   };
-}
-
-/** A key's text, or a file with one on each line. */
-function readVkeys(textOrFile: string): Vkey[] {
-  const given = parseVkey(textOrFile);
-  if (given !== undefined) return [given];
-  const lines = readText(textOrFile)
-    .split(/\r?\n/)
-    .filter((line) => line !== "");
-  return lines.map((line) => {
-    const vkey = parseVkey(line);
-    if (vkey === undefined) throw new CannotLook(`${textOrFile} holds a line that is no vkey`);
-    return vkey;
-  });
-}
-
-function readUsage(name: string, logs: readonly string[]): UsageFile {
-  const file = readUsageFile(name, readText(name));
-  if (file === undefined) throw new CannotLook(`${name} is no answer of GET /v1/usage`);
-  if (!logs.includes(file.log)) throw new CannotLook(`${name} is about log ${file.log}`);
-  return file;
-}
-
-function readText(path: string): string {
-  try {
-    return readFileSync(path, "utf8");
-  } catch (error) {
-    throw new CannotLook(`${path} cannot be read`, { cause: error });
-  }
 }
 
 function collect(value: string, before: string[]): string[] {

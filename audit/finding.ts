@@ -12,16 +12,17 @@ export const FINDINGS = {
   "checkpoint-origin": "A checkpoint's origin is the trusted key's name",
   "checkpoint-size": "A checkpoint's file is named by the size that it signs",
   "checkpoint-root": "A checkpoint's root is that of the entries up to its size",
+  "checkpoint-kept": "A checkpoint that somebody kept is one of the archive's tree",
   "bundle-missing": "Every entry up to the checkpoint is in a bundle",
   "bundle-extra": "Bundles follow each other without a gap",
   "bundle-cut": "A bundle ends where its last entry ends",
   "bundle-width": "A bundle holds as many entries as its name says",
-  "bundle-partial": "An older partial bundle is a prefix of the bundle",
+  "bundle-partial": "All files of a bundle begin with the same entries",
   "tile-missing": "Every tile that the checkpoint implies is there",
   "tile-extra": "Tiles follow each other without a gap",
   "tile-width": "A tile holds as many hashes as its name says",
   "tile-hash": "A tile holds the hashes that the entries give",
-  "tile-partial": "An older partial tile is a prefix of the tile",
+  "tile-partial": "All files of a tile begin with the same hashes",
   // of an entry and its place
   "entry-malformed": "An entry is canonical JSON of its kind's shape",
   "entry-altered": "An entry hashes to what the tile and the next entry say",
@@ -84,6 +85,8 @@ export const OPEN = {
   "unknown-kind": "An entry of a kind that this version does not know",
   "released-hold": "A held report was released: this version cannot judge who released it",
   "unknown-approval": "An approval is named that this version cannot judge",
+  uncovered:
+    "Entries past the largest checkpoint, as while a log is written (--live), or once it was cut",
   "usage-as-of": "The usage file reaches past the largest checkpoint",
 } as const;
 export type OpenCode = keyof typeof OPEN;

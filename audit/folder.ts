@@ -1,9 +1,9 @@
 /** An archive in a folder: `<folder>/<log>/tile/…` and `<folder>/<log>/checkpoint/…`. */
-import { type Dirent, readFileSync } from "node:fs";
+import { closeSync, constants, type Dirent, fstatSync, openSync, readSync } from "node:fs";
 import { opendir } from "node:fs/promises";
 import { join } from "node:path";
 import { CannotLook } from "./finding.ts";
-import type { Source } from "./source.ts";
+import { bytesMax, type Source } from "./source.ts";
 
 const LOG = /^[0-9a-f]{32}$/;
 
@@ -19,16 +19,34 @@ export function folderSource(folder: string, log: string): Source {
   const root = join(folder, log);
   return {
     // Not by a promise of node:fs: its trips between threads cost more than reading a bundle does.
-    read: (path) => orNothing(path, async () => readFileSync(join(root, path))),
+    read: (path) => orNothing(path, async () => readFile(join(root, path), bytesMax(path))),
     list: (path) => filesBelow(root, path),
   };
+}
+
+/** Without waiting for whoever would write to a pipe, and without room for more than the kind may hold. */
+function readFile(path: string, max: number): Uint8Array {
+  const file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  try {
+    const stat = fstatSync(file);
+    const bytes = new Uint8Array(stat.isFile() ? Math.min(stat.size, max + 1) : 0);
+    let length = 0;
+    while (length < bytes.length) {
+      const count = readSync(file, bytes, length, bytes.length - length, length);
+      if (count === 0) break;
+      length += count;
+    }
+    return bytes.subarray(0, length);
+  } finally {
+    closeSync(file);
+  }
 }
 
 async function* filesBelow(root: string, path: string): AsyncGenerator<string> {
   const folder = await orNothing(path, () => opendir(join(root, path), { bufferSize: 1024 }));
   if (folder === undefined) return;
   for await (const entry of folder) {
-    const below = `${path}/${entry.name}`;
+    const below = path === "" ? entry.name : `${path}/${entry.name}`;
     if (entry.isDirectory()) yield* filesBelow(root, below);
     else yield below;
   }

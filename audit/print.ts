@@ -41,6 +41,7 @@ export function resultJson(result: AuditResult): object {
     root: root === undefined ? "" : encodeBase64(root),
     checkpoints: result.checkpoints,
     uncovered: String(result.uncovered),
+    strangers: result.strangers,
     entries: Object.fromEntries(Array.from(result.kinds, ([kind, n]) => [kind, String(n)])),
     signatures: String(result.signatures),
     months: result.months.map((month) => ({
@@ -77,9 +78,12 @@ function covered(result: AuditResult): string[] {
     `  ${result.checkpoints} checkpoints compared, ${result.signatures} statements verified`,
     `  entries: ${kinds}`,
   ];
+  lines.push(`  keep checkpoint/${result.size}: without it nobody can tell when the log is cut`);
   if (result.uncovered > 0n) {
     lines.push(`  not covered: ${result.uncovered} entries past the checkpoint`);
   }
+  const { count, listed } = result.strangers;
+  if (count > 0) lines.push(`  not looked at: ${count} files that no log writes, as ${listed[0]}`);
   return lines;
 }
 

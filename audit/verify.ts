@@ -7,8 +7,8 @@ import type { Checkpoint } from "../src/core/checkpoint.ts";
 import type { Verify } from "../src/core/ed25519.ts";
 import type { Hash, Sha256 } from "../src/core/hash.ts";
 import type { Vkey } from "../src/core/note.ts";
-import { Checkpoints } from "./archive/checkpoints.ts";
-import { surplus } from "./archive/surplus.ts";
+import { Checkpoints, isOriginOf, type Kept } from "./archive/checkpoints.ts";
+import { type Surplus, surplus } from "./archive/surplus.ts";
 import { walk } from "./archive/walk.ts";
 import { Books } from "./books.ts";
 import { CannotLook, Findings, type OpenCode } from "./finding.ts";
@@ -30,6 +30,10 @@ export interface AuditOptions {
   /** Reads and verifies what agents signed, on as many cores as there are. */
   reader: Reader;
   openPiles: OpenPiles;
+  /** Checkpoints of this log from elsewhere: that nothing they cover was cut off or changed since. */
+  kept: readonly Kept[];
+  /** The log is being written: bundles may be there before the checkpoint that covers them. */
+  live: boolean;
   /** Figures of this log to hold against the entries. */
   usage: readonly UsageFile[];
   /** Told after every bundle how many entries of how many are done. */
@@ -37,7 +41,7 @@ export interface AuditOptions {
 }
 
 /** All proven if both lists are empty. */
-export interface AuditResult {
+export interface AuditResult extends Surplus {
   log: string;
   origin: string;
   /** Entries that the largest checkpoint covers; 0 where no checkpoint held. */
@@ -45,8 +49,6 @@ export interface AuditResult {
   root: Hash | undefined;
   /** Checkpoints whose root was recomputed, the largest included. */
   checkpoints: number;
-  /** Entries in bundles past the largest checkpoint: not covered, and not looked at. */
-  uncovered: bigint;
   kinds: Map<string, bigint>;
   signatures: bigint;
   keys: KeyAccount[];
@@ -57,22 +59,26 @@ export interface AuditResult {
 
 /** @throws CannotLook when nothing can be verified: no key, no checkpoint, no entries, no access */
 export async function audit(source: Source, options: AuditOptions): Promise<AuditResult> {
-  const vkeys = options.vkeys.filter((vkey) => vkey.name.endsWith(`/${options.log}`));
+  const vkeys = options.vkeys.filter((vkey) => isOriginOf(options.log, vkey.name));
   if (vkeys.length === 0) throw new CannotLook(`no trusted key for log ${options.log}`);
   const findings = new Findings();
   const open = new Findings<OpenCode>();
-  const checkpoints = new Checkpoints(source, vkeys, options, findings);
+  const checkpoints = new Checkpoints(source, { ...options, vkeys }, findings);
   const top = await checkpoints.largest();
   const books = new Books(options, { findings, open });
   if (top !== undefined) await read(source, top, { ...options, checkpoints, findings, books });
   const size = top?.size ?? 0n;
+  const rest = await surplus(source, size, findings);
+  if (rest.uncovered > 0n && !options.live) {
+    open.add("uncovered", { index: size }, `${rest.uncovered} entries`);
+  }
   return {
     log: options.log,
     origin: top?.origin ?? "",
     size,
     root: top?.root,
     checkpoints: checkpoints.compared,
-    uncovered: await surplus(source, size, findings),
+    ...rest,
     findings,
     open,
     ...books.close(size),
@@ -86,8 +92,8 @@ interface Reading extends AuditOptions {
 }
 
 async function read(source: Source, top: Checkpoint, reading: Reading): Promise<void> {
-  const { books, checkpoints, findings, hash, log, onProgress, reader } = reading;
-  const blocks = walk({ source, log, top, hash, findings, checkpoints });
+  const { books, onProgress, reader } = reading;
+  const blocks = walk({ ...reading, source, top });
   let done = 0n;
   for await (const { heard, width } of hear(blocks, reader)) {
     for (const { entry, said } of heard) books.take(entry, said);

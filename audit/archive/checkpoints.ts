@@ -5,15 +5,26 @@ import type { Hash } from "../../src/core/hash.ts";
 import { openNote, type Vkey } from "../../src/core/note.ts";
 import { decodeUtf8, equal } from "../../src/core/text.ts";
 import { CannotLook, type FindingCode, type Findings } from "../finding.ts";
-import type { Source } from "../source.ts";
+import { NOTE_BYTES_MAX, type Source } from "../source.ts";
 import type { OpenPiles } from "../tally/piles.ts";
-import { CheckpointSizes } from "./sizes.ts";
+import { blockOf, CheckpointSizes } from "./sizes.ts";
 
-/** The checkpoints of the archive, each judged once. */
+/** A checkpoint that the auditor has from elsewhere, and the file that it came in. */
+export interface Kept {
+  name: string;
+  checkpoint: Checkpoint;
+}
+
+interface Trust {
+  vkeys: readonly Vkey[];
+  verify: Verify;
+}
+
+/** The checkpoints of the archive, each judged once, and with them those that somebody kept. */
 export class Checkpoints {
   readonly #source: Source;
-  readonly #vkeys: readonly Vkey[];
-  readonly #verify: Verify;
+  readonly #trust: Trust;
+  readonly #kept: readonly Kept[];
   readonly #findings: Findings;
   readonly #sizes: CheckpointSizes;
   #top: Checkpoint | undefined;
@@ -21,15 +32,14 @@ export class Checkpoints {
 
   constructor(
     source: Source,
-    vkeys: readonly Vkey[],
-    { openPiles, verify }: { openPiles: OpenPiles; verify: Verify },
+    options: Trust & { kept: readonly Kept[]; openPiles: OpenPiles },
     findings: Findings,
   ) {
     this.#source = source;
-    this.#vkeys = vkeys;
-    this.#verify = verify;
+    this.#trust = options;
+    this.#kept = options.kept;
     this.#findings = findings;
-    this.#sizes = new CheckpointSizes(openPiles);
+    this.#sizes = new CheckpointSizes(options.openPiles);
   }
 
   /**
@@ -42,6 +52,12 @@ export class Checkpoints {
       this.#top = await this.#open(size);
       if (this.#top !== undefined) break;
     }
+    for (const { checkpoint, name } of this.#kept) {
+      const size = this.#top?.size ?? 0n;
+      if (this.#top !== undefined && checkpoint.size <= size) continue;
+      const detail = `it covers ${checkpoint.size} entries, the archive's largest checkpoint ${size}`;
+      this.#findings.add("checkpoint-kept", { path: name }, detail);
+    }
     const { byCode, count } = this.#findings;
     if (this.#top === undefined && count === (byCode.get("checkpoint-untrusted") ?? 0)) {
       throw new CannotLook("no checkpoint that a trusted key has signed");
@@ -51,11 +67,16 @@ export class Checkpoints {
   }
 
   sizesOf(block: bigint): bigint[] {
-    return this.#sizes.ofBlock(block);
+    const kept = this.#kept.map(({ checkpoint }) => checkpoint.size);
+    return [...this.#sizes.ofBlock(block), ...kept.filter((size) => blockOf(size) === block)];
   }
 
   /** Of the sizes up to the largest: those above were judged before. */
   async compareRoot(size: bigint, root: Hash): Promise<void> {
+    for (const { checkpoint, name } of this.#kept) {
+      if (checkpoint.size !== size || equal(checkpoint.root, root)) continue;
+      this.#findings.add("checkpoint-kept", { path: name }, "the entries give another root");
+    }
     const top = this.#top;
     const checkpoint = size === top?.size ? top : await this.#open(size);
     if (checkpoint === undefined) return;
@@ -69,21 +90,20 @@ export class Checkpoints {
     const path = `checkpoint/${size}`;
     const file = await this.#source.read(path);
     if (file === undefined) return undefined; // it was there a moment ago
-    const checkpoint = openCheckpoint(file, size, this.#vkeys, this.#verify);
-    if (typeof checkpoint !== "string") return checkpoint;
-    this.#findings.add(checkpoint, { path }, `checkpoint of size ${size}`);
+    const opened = openCheckpoint(file, this.#trust);
+    if (typeof opened !== "string" && opened.size === size) return opened;
+    const code = typeof opened === "string" ? opened : "checkpoint-size";
+    this.#findings.add(code, { path }, `checkpoint of size ${size}`);
     return undefined;
   }
 }
 
-/** The file `checkpoint/<size>`, or the rule that it breaks. */
-function openCheckpoint(
+/** A checkpoint's file, or the rule that it breaks. */
+export function openCheckpoint(
   file: Uint8Array,
-  size: bigint,
-  vkeys: readonly Vkey[],
-  verify: Verify,
+  { vkeys, verify }: Trust,
 ): Checkpoint | FindingCode {
-  const text = decodeUtf8(file);
+  const text = file.length > NOTE_BYTES_MAX ? undefined : decodeUtf8(file);
   const note = text === undefined ? undefined : openNote(text, vkeys, verify);
   if (note === undefined) return "checkpoint-malformed";
   if ("problem" in note) {
@@ -92,6 +112,10 @@ function openCheckpoint(
   }
   const checkpoint = parseCheckpoint(note.text);
   if (checkpoint === undefined) return "checkpoint-malformed";
-  if (!note.verified.includes(checkpoint.origin)) return "checkpoint-origin";
-  return checkpoint.size === size ? checkpoint : "checkpoint-size";
+  return note.verified.includes(checkpoint.origin) ? checkpoint : "checkpoint-origin";
+}
+
+/** Whether a checkpoint's origin, which is also its key's name, is the log's. */
+export function isOriginOf(log: string, name: string): boolean {
+  return name.endsWith(`/${log}`);
 }

@@ -3,6 +3,7 @@ import { concat, equal } from "../../src/core/text.ts";
 import { bundlePath, TILE_WIDTH, tilePath } from "../../src/core/tile.ts";
 import type { Findings } from "../finding.ts";
 import type { Source } from "../source.ts";
+import { type OpenPiles, SortedPiles } from "../tally/piles.ts";
 import { splitBundle } from "./block.ts";
 import { placeOf } from "./surplus.ts";
 import type { Filled } from "./tree.ts";
@@ -24,6 +25,8 @@ interface File {
 }
 
 const HASH_BYTES = 32;
+/** Piles ascend with the indices in them. */
+const PILE_BITS = 16n;
 
 export async function readBlock(source: Source, index: bigint, width: number): Promise<BlockFiles> {
   const [bundle, tile] = await Promise.all([
@@ -31,6 +34,31 @@ export async function readBlock(source: Source, index: bigint, width: number): P
     readWidth(source, (as) => tilePath(0, index, as), width),
   ]);
   return { index, width, bundle, tile };
+}
+
+/** Which blocks after `index` have a bundle or a tile of whatever width: ascending, each once. */
+export async function blocksAfter(
+  source: Source,
+  index: bigint,
+  open: OpenPiles,
+): Promise<Iterator<bigint>> {
+  const record = new Uint8Array(8);
+  const piles = new SortedPiles(open, { width: record.length, keyWidth: record.length });
+  for (const folder of ["tile/entries", "tile/0"]) {
+    for await (const path of source.list(folder)) {
+      const place = placeOf(path);
+      if (place === undefined || place.index <= index) continue;
+      new DataView(record.buffer).setBigUint64(0, place.index);
+      piles.add(Number(place.index >> PILE_BITS), record);
+    }
+  }
+  return indices(piles);
+}
+
+function* indices(piles: SortedPiles): Generator<bigint> {
+  for (const { record, first } of piles.records()) {
+    if (first) yield new DataView(record.buffer, record.byteOffset).getBigUint64(0);
+  }
 }
 
 /** C2SP tlog-tiles: a partial file may be gone once the full one is there. */
@@ -95,13 +123,18 @@ export async function compareTile(
   } else if (level > 0 && !equal(file.bytes.subarray(0, expected.length), expected)) {
     findings.add("tile-hash", { path: file.path }, "not the hashes that the entries give");
   }
-  for await (const { path, width, bytes } of olderPartials(source, pathOf, hashes.length)) {
-    if (equal(bytes, expected.subarray(0, width * HASH_BYTES))) continue;
+  for await (const { path, width, bytes } of otherFiles(source, pathOf, file)) {
+    if (bytes.length !== width * HASH_BYTES) {
+      findings.add("tile-width", { path }, `${bytes.length} bytes, not ${width * HASH_BYTES}`);
+      continue;
+    }
+    const common = Math.min(width, hashes.length) * HASH_BYTES;
+    if (equal(bytes.subarray(0, common), expected.subarray(0, common))) continue;
     findings.add("tile-partial", { path }, "not what the tile begins with");
   }
 }
 
-/** Compares what smaller checkpoints left of a bundle: a log that forked could have left it. */
+/** Compares what other checkpoints left of a bundle: a log that forked could have left it. */
 export async function compareBundles(
   source: Source,
   { bundle, index }: BlockFiles,
@@ -109,22 +142,33 @@ export async function compareBundles(
   findings: Findings,
 ): Promise<void> {
   const pathOf = (as: number): string => bundlePath(index, as);
-  for await (const { path, width, bytes } of olderPartials(source, pathOf, entries.length)) {
-    const end = entries.slice(0, width).reduce((sum, entry) => sum + 2 + entry.length, 0);
-    if (bundle !== undefined && equal(bytes, bundle.bytes.subarray(0, end))) continue;
+  for await (const { path, width, bytes } of otherFiles(source, pathOf, bundle)) {
+    const held = splitBundle(bytes);
+    if (held.cut || held.entries.length !== width) {
+      findings.add("bundle-width", { path }, `${held.entries.length} entries, not ${width}`);
+      continue;
+    }
+    const common = entries.slice(0, width);
+    if (common.every((entry, i) => equal(entry, held.entries[i] ?? NOTHING))) continue;
     findings.add("bundle-partial", { path }, "not what the bundle begins with");
   }
 }
 
-/** Partial files of fewer than `width`; those of more belong to no checkpoint yet. */
-async function* olderPartials(
+const NOTHING = new Uint8Array();
+
+/** All files of one bundle or tile but the one that was read: narrower ones, wider ones, and the full one. */
+async function* otherFiles(
   source: Source,
   pathOf: (width: number) => string,
-  width: number,
+  read: File | undefined,
 ): AsyncGenerator<File> {
-  for await (const path of source.list(`${pathOf(TILE_WIDTH)}.p`)) {
+  const paths = async function* (): AsyncGenerator<string> {
+    yield* source.list(`${pathOf(TILE_WIDTH)}.p`);
+    yield pathOf(TILE_WIDTH);
+  };
+  for await (const path of paths()) {
     const place = placeOf(path);
-    if (place === undefined || place.width >= width) continue;
+    if (place === undefined || path === read?.path) continue;
     const bytes = await source.read(path);
     if (bytes !== undefined) yield { path, width: place.width, bytes };
   }

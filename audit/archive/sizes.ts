@@ -14,7 +14,6 @@ export class CheckpointSizes {
   readonly #piles: Piles;
   #loaded = -1;
   #blocks = new Map<bigint, bigint[]>();
-  count = 0;
 
   constructor(open: OpenPiles) {
     this.#piles = open(RECORD_BYTES);
@@ -23,12 +22,10 @@ export class CheckpointSizes {
   async load(source: Source): Promise<void> {
     const record = new Uint8Array(RECORD_BYTES);
     for await (const path of source.list("checkpoint")) {
-      const [, digits] = PATH.exec(path) ?? [];
-      if (digits === undefined) continue; // a file that a killed sealer left behind
-      const size = BigInt(digits);
+      const size = sizeOf(path);
+      if (size === undefined) continue;
       new DataView(record.buffer).setBigUint64(0, size);
       this.#piles.add(Number(blockOf(size) >> (PILE_BITS - BLOCK_BITS)), record);
-      this.count += 1;
     }
   }
 
@@ -63,6 +60,13 @@ export class CheckpointSizes {
   }
 }
 
-function blockOf(size: bigint): bigint {
+/** Of a checkpoint's path; undefined for all other names. */
+export function sizeOf(path: string): bigint | undefined {
+  const [, digits] = PATH.exec(path) ?? [];
+  return digits === undefined ? undefined : BigInt(digits);
+}
+
+/** The bundle whose entries complete a size. */
+export function blockOf(size: bigint): bigint {
   return size === 0n ? 0n : (size - 1n) >> BLOCK_BITS;
 }

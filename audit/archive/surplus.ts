@@ -1,7 +1,8 @@
-/** Files past the largest checkpoint: a seal cut short leaves some, and so does somebody's hand. */
+/** Files that no checkpoint accounts for: a seal cut short leaves some, and so does somebody's hand. */
 import { bundlePath, TILE_WIDTH, tilePath } from "../../src/core/tile.ts";
 import type { Findings } from "../finding.ts";
 import type { Source } from "../source.ts";
+import { sizeOf } from "./sizes.ts";
 
 interface Place {
   /** −1 for bundles. */
@@ -13,26 +14,39 @@ interface Place {
 const PATH = /^tile\/(entries|[0-9]{1,2})((?:\/x[0-9]{3})*\/[0-9]{3})(?:\.p\/([0-9]{1,3}))?$/;
 const LEVEL_MAX = 63;
 
-/**
- * How many entries the bundles hold past `size`: they are covered by no checkpoint. What follows no
- * full bundle or tile is a finding: no log writes it.
- */
-export async function surplus(source: Source, size: bigint, findings: Findings): Promise<bigint> {
+const STRANGERS_LISTED_MAX = 10;
+
+export interface Surplus {
+  /** Entries that bundles and tiles hold past the largest checkpoint, which covers them not. */
+  uncovered: bigint;
+  /** Files under names that no log writes: nobody looks into them. */
+  strangers: { count: number; listed: string[] };
+}
+
+/** What follows no full bundle or tile, past `size` entries, is a finding: no log writes it. */
+export async function surplus(source: Source, size: bigint, findings: Findings): Promise<Surplus> {
+  const strangers: Surplus["strangers"] = { count: 0, listed: [] };
   let end = size;
-  for await (const path of source.list("tile")) {
+  for await (const path of source.list("")) {
     const place = placeOf(path);
-    if (place === undefined) continue; // a file that a killed sealer left behind
-    const start = place.index << (8n * BigInt(Math.max(place.level, 0) + 1));
-    const above = place.level > 0 ? 1n << (8n * BigInt(place.level)) : 1n;
+    if (place === undefined) {
+      if (sizeOf(path) !== undefined) continue;
+      strangers.count += 1;
+      if (strangers.listed.length < STRANGERS_LISTED_MAX) strangers.listed.push(path);
+      continue;
+    }
+    const level = BigInt(Math.max(place.level, 0));
+    const start = place.index << (8n * (level + 1n));
+    const above = 1n << (8n * level);
     if (start + above > size && !(await follows(source, place))) {
       const code = place.level < 0 ? "bundle-extra" : "tile-extra";
       findings.add(code, { path }, "nothing full stands before it");
       continue;
     }
-    const last = start + BigInt(place.width);
-    if (place.level < 0 && last > end) end = last;
+    const last = start + (BigInt(place.width) << (8n * level));
+    if (last > end) end = last;
   }
-  return end - size;
+  return { uncovered: end - size, strangers };
 }
 
 /** A tile is begun when the one before is full; a level, when the first tile below is. */

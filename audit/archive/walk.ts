@@ -6,13 +6,15 @@ import type { Checkpoint } from "../../src/core/checkpoint.ts";
 import { type Entry, GENESIS_PREV } from "../../src/core/entry.ts";
 import { type Hash, leafHash, type Sha256 } from "../../src/core/hash.ts";
 import { equal } from "../../src/core/text.ts";
-import { TILE_WIDTH, tilePath } from "../../src/core/tile.ts";
+import { bundlePath, TILE_WIDTH, tilePath } from "../../src/core/tile.ts";
 import type { Findings } from "../finding.ts";
 import type { Source } from "../source.ts";
+import type { OpenPiles } from "../tally/piles.ts";
 import { align, type UnknownEntry } from "./block.ts";
 import type { Checkpoints } from "./checkpoints.ts";
 import {
   type BlockFiles,
+  blocksAfter,
   compareBundles,
   compareTile,
   entriesOf,
@@ -29,6 +31,7 @@ export interface WalkOptions {
   hash: Sha256;
   findings: Findings;
   checkpoints: Checkpoints;
+  openPiles: OpenPiles;
 }
 
 /** Of a bundle: the entries that can be judged, and how many the checkpoint covers. */
@@ -49,17 +52,42 @@ interface Pending {
 const NO_LEAF: Hash = new Uint8Array(32);
 const WIDTH = BigInt(TILE_WIDTH);
 
-/** Bundle by bundle, in the order of the log. */
+/** Bundle by bundle, in the order of the log, and no further than there is something to read. */
 export async function* walk(options: WalkOptions): AsyncGenerator<Block> {
-  const { source, top } = options;
+  const { findings, openPiles, source, top } = options;
   const walker = new Walker(options);
-  for (let first = 0n; first < top.size; first += WIDTH) {
-    const left = top.size - first;
+  const end = (top.size + WIDTH - 1n) / WIDTH;
+  let later: Iterator<bigint> | undefined;
+  let index = 0n;
+  while (index < end) {
+    const left = top.size - index * WIDTH;
     const width = left < WIDTH ? Number(left) : TILE_WIDTH;
-    const files = await readBlock(source, first / WIDTH, width);
-    yield { entries: await walker.block(files), width };
+    const files = await readBlock(source, index, width);
+    if (files.bundle !== undefined || files.tile !== undefined) {
+      yield { entries: await walker.block(files), width };
+      index += 1n;
+      continue;
+    }
+    later ??= await blocksAfter(source, index, openPiles);
+    const first = index * WIDTH;
+    const path = bundlePath(index, width);
+    index = nextOf(later, index) ?? end;
+    if (index > end) index = end;
+    const last = (index < end ? index * WIDTH : top.size) - 1n;
+    const detail = `neither bundles nor tiles of entries ${first} to ${last}`;
+    findings.add("bundle-missing", { index: first, path }, detail);
+    await walker.gap();
   }
   await walker.end();
+}
+
+/** The smallest above `index`, of numbers that ascend. */
+function nextOf(numbers: Iterator<bigint>, index: bigint): bigint | undefined {
+  for (;;) {
+    const { done, value } = numbers.next();
+    if (done) return undefined;
+    if (value > index) return value;
+  }
 }
 
 class Walker {
@@ -70,6 +98,8 @@ class Walker {
   #pending: Pending | undefined;
   #at = "";
   #block = -1n;
+  /** Whether all leaves so far are known, and so the tree over them. */
+  #whole = true;
   #sizes = new Set<bigint>();
 
   constructor(options: WalkOptions) {
@@ -103,21 +133,29 @@ class Walker {
     return judged;
   }
 
+  /** There is nothing to take the next leaves from: what comes after them is judged without the tree. */
+  async gap(): Promise<void> {
+    this.#settle(() => false);
+    this.#pending = undefined;
+    await this.#compare();
+    this.#whole = false;
+  }
+
   /** The last leaf has nobody after it: the signed root tells whether entry or tile was changed. */
   async end(): Promise<void> {
     const { root } = this.#options.top;
     this.#settle((leaf) => equal(this.#tree.rootWith(leaf), root));
-    this.#full.push(...this.#tree.partial());
+    if (this.#whole) this.#full.push(...this.#tree.partial());
     await this.#compare();
   }
 
   /**
    * Decides which hash the tree goes on with for the entry before, and pushes it. Where entry and tile
    * differ, the witness tells which of them was changed; with none, the tile stands in, so that one
-   * changed entry is one finding and the root still proves all the others.
+   * changed entry is one finding and the root still proves all the others. Undefined after a gap.
    */
-  #settle(witness: (leaf: Hash) => boolean): Hash {
-    if (this.#pending === undefined) return GENESIS_PREV;
+  #settle(witness: (leaf: Hash) => boolean): Hash | undefined {
+    if (this.#pending === undefined) return this.#whole ? GENESIS_PREV : undefined;
     const { index, found, tile } = this.#pending;
     const { findings } = this.#options;
     let leaf = found ?? tile ?? NO_LEAF;
@@ -134,7 +172,7 @@ class Walker {
         findings.add("entry-altered", { index }, "its hash is not the one in the tile");
       }
     }
-    this.#push(leaf);
+    if (this.#whole) this.#push(leaf);
     return leaf;
   }
 
@@ -151,10 +189,10 @@ class Walker {
   }
 
   /** Whether the entry is one of this log; what is wrong with its place is said. */
-  #fits(entry: Entry | UnknownEntry, before: Hash): boolean {
+  #fits(entry: Entry | UnknownEntry, before: Hash | undefined): boolean {
     const { findings, log } = this.#options;
     const { at, index, kind } = entry;
-    if (!equal(entry.prev, before)) {
+    if (before !== undefined && !equal(entry.prev, before)) {
       findings.add("entry-link", { index }, "its prev is not the hash of the entry before");
     }
     if (entry.log !== log) {

@@ -76,7 +76,8 @@ export function memorySource(files: Files): Source {
   return {
     read: async (path) => files.get(path),
     list: async function* (folder) {
-      for (const path of files.keys()) if (path.startsWith(`${folder}/`)) yield path;
+      for (const path of files.keys())
+        if (folder === "" || path.startsWith(`${folder}/`)) yield path;
     },
   };
 }
@@ -94,6 +95,8 @@ export async function auditFiles(
       verify: verifyNow,
       reader: readHere(),
       openPiles: spill.open,
+      kept: [],
+      live: false,
       usage: [],
       ...options,
     });

@@ -1,9 +1,11 @@
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, beforeEach, expect, test } from "vitest";
 import { run } from "../../audit/command.ts";
-import { type Files, filesOf, vkeyText } from "./archive.ts";
+import { testKey } from "../signing.ts";
+import { checkpointOf, type Files, filesOf, signer, vkeyText } from "./archive.ts";
 import { honestLog, smallLog } from "./honest.ts";
 import { LOG_ID, OTHER_LOG_ID } from "./log.ts";
 
@@ -63,6 +65,12 @@ test("one log of an archive is named as an argument or in the path; without, all
   expect((await command("verify", join(folder, LOG_ID), "--vkey", vkeyText())).exit).toBe(0);
   // The other log's key is not given: one proven log is not all.
   expect((await command("verify", folder, "--vkey", vkeyText())).exit).toBe(2);
+  // Its whole folder is gone.
+  rmSync(join(folder, OTHER_LOG_ID), { recursive: true });
+  const { exit, err, out } = await command("verify", folder, ...vkeys);
+  expect([exit, out]).toEqual([2, expect.stringContaining("PROVEN")]);
+  expect(err).toContain(`log test/${OTHER_LOG_ID}: could not look`);
+  expect((await command(...one, "--vkey", vkeyText(OTHER_LOG_ID))).exit).toBe(0);
 });
 
 test("a finding is exit 1, with the first index named", async () => {
@@ -82,7 +90,7 @@ test("keys come as texts or in files, one on each line", async () => {
   store(HONEST);
   const file = join(folder, "trusted.vkey");
   writeFileSync(file, `${vkeyText(OTHER_LOG_ID)}\n\n${vkeyText()}\n`);
-  expect((await command("verify", folder, "--vkey", file)).exit).toBe(0);
+  expect((await command("verify", folder, LOG_ID, "--vkey", file)).exit).toBe(0);
   writeFileSync(file, "not a key\n");
   expect((await command("verify", folder, "--vkey", file)).exit).toBe(2);
 });
@@ -137,6 +145,45 @@ test("a file that cannot be read leaves no verdict", async () => {
   symlinkSync(path, path); // ELOOP, also for root, whom no mode keeps out
   const { exit, err } = await command("verify", folder, "--vkey", vkeyText());
   expect({ exit, err }).toMatchObject({ exit: 2, err: expect.stringContaining("ELOOP") });
+});
+
+test("a kept checkpoint comes as a file, and one that nobody trusted signed is no verdict", async () => {
+  store(HONEST);
+  const name = join(folder, "kept.note");
+  const verify = ["verify", folder, "--vkey", vkeyText(), "--checkpoint", name];
+  writeFileSync(name, checkpointOf(smallLog(), 5));
+  expect((await command(...verify)).exit).toBe(0);
+  writeFileSync(name, checkpointOf(smallLog(), 5, new Uint8Array(32)));
+  const contradicted = await command(...verify);
+  expect([contradicted.exit, contradicted.out]).toEqual([
+    1,
+    expect.stringContaining(`${name}: checkpoint-kept`),
+  ]);
+  writeFileSync(name, checkpointOf(smallLog(), 5, undefined, [signer(LOG_ID, testKey(9))]));
+  expect((await command(...verify)).exit).toBe(2);
+  const other = checkpointOf(smallLog(OTHER_LOG_ID), 5);
+  writeFileSync(name, other);
+  expect((await command(...verify, "--vkey", vkeyText(OTHER_LOG_ID))).exit).toBe(2);
+});
+
+test("what is no regular file, or larger than its kind may be, is a finding and costs nothing", async () => {
+  store(HONEST);
+  const verify = ["verify", folder, "--vkey", vkeyText()];
+  const pipe = join(folder, LOG_ID, "checkpoint/5");
+  execFileSync("mkfifo", [pipe]);
+  expect(await command(...verify)).toMatchObject({
+    exit: 1,
+    out: expect.stringContaining("checkpoint/5: checkpoint-malformed"),
+  });
+  rmSync(pipe);
+  for (const path of ["checkpoint/5", "tile/0/000", "tile/entries/000"]) {
+    const file = join(folder, LOG_ID, path);
+    writeFileSync(file, "");
+    truncateSync(file, 2 ** 33); // sparse; more than one Uint8Array of Node 20 holds
+    expect((await command(...verify)).exit).toBe(1);
+    rmSync(file);
+  }
+  expect((await command(...verify)).exit).toBe(0);
 });
 
 test("help says what the exit status means", async () => {

@@ -62,7 +62,7 @@ test("entries past the largest checkpoint are not covered, and that is said", as
   const files = filesOf(log, [5, log.size]);
   files.delete(`checkpoint/${log.size}`);
   const result = await auditFiles(files);
-  expect(exitOf(result)).toBe(0);
+  expect(exitOf(result)).toBe(2);
   expect(result.uncovered).toBe(BigInt(log.size - 5));
   expect(printResult(result)).toContain(`not covered: ${log.size - 5} entries`);
 });
