@@ -186,6 +186,24 @@ test("what is no regular file, or larger than its kind may be, is a finding and 
   expect((await command(...verify)).exit).toBe(0);
 });
 
+test("a fault of the program itself is no verdict, and one line", async () => {
+  store(HONEST);
+  let err = "";
+  const exit = await run(["verify", folder, "--vkey", vkeyText()], {
+    out: () => {
+      throw new TypeError("it fell\n  over");
+    },
+    err: (text) => {
+      err += text;
+    },
+    progress: false,
+  });
+  expect({ exit, err }).toEqual({
+    exit: 2,
+    err: `log ${LOG_ID}: could not look: TypeError: it fell over\n`,
+  });
+});
+
 test("help says what the exit status means", async () => {
   const { exit, out } = await command("verify", "--help");
   expect(exit).toBe(0);
