@@ -225,7 +225,7 @@ async function sealedSize(api: Api, log: string): Promise<bigint> {
 }
 
 async function auditOf(archive: string, log: string, vkeyFile: string): Promise<string> {
-  const args = ["verify", archive, log, "--vkey", vkeyFile, "--json"];
+  const args = ["verify", archive, log, "--vkey", vkeyFile, "--live", "--json"];
   return auditVerdict(await runCommand("minutebook-audit", args));
 }
 

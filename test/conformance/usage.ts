@@ -67,7 +67,8 @@ export async function* checkUsage(folder: string): AsyncGenerator<Vector, void> 
     }
     const vkeys = instances.flatMap(({ vkey }) => ["--vkey", vkey]);
     const usage = answers.flatMap((file) => ["--usage", file]);
-    yield await command("audit/cli.js", ["verify", join(data, "archive"), ...vkeys, ...usage]);
+    const verify = ["verify", join(data, "archive"), "--live"];
+    yield await command("audit/cli.js", [...verify, ...vkeys, ...usage]);
     yield await command("src/main.js", ["check", "--data", data, ...vkeys]);
   } finally {
     await service.stop();

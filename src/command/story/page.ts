@@ -88,7 +88,7 @@ function next({ serving, seconds, instance }: Story, keepsServing: boolean): str
   const lead = keepsServing ? `Serving at ${url} until Ctrl-C` : `Served at ${url}`;
   return [
     `${lead}; told in ${seconds} s. Everything lies in ${data}, tokens in ${Object.values(token_files).join(" and ")}.`,
-    `   npx minutebook-audit verify ${data}/archive/${instance.log} --vkey ${vkey_file}`,
+    `   npx minutebook-audit verify ${data}/archive/${instance.log} --vkey ${vkey_file} --live`,
     `   npx minutebook check --data ${data}`,
     `   curl -H "Authorization: Bearer $(cat ${auditor})" "${url}/v1/usage?log=${instance.log}&group=namespace,tracking"`,
     `   curl ${url}/openapi.json        npx minutebook --help`,
