@@ -16,8 +16,8 @@ export interface Piles {
 /** Makes the piles for records of `width` bytes. */
 export type OpenPiles = (width: number) => Piles;
 
-/** A hundred thousand records, which sorting makes several times as large. */
-const SORTED_BYTES_MAX = 4 * 1024 * 1024;
+/** Tens of thousands of records, which sorting makes several times as large. */
+const SORTED_BYTES_MAX = 1024 * 1024;
 /** Of each sorted run while runs are merged: a thousand of them, four gigabytes of one key, take 64 MiB. */
 const MERGED_BYTES_MAX = 64 * 1024;
 

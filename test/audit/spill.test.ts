@@ -99,8 +99,8 @@ test("of a hundred thousand statements about one job no more are held at once th
   jobs.check(findings);
   spill.close();
   expect(findings.count).toBe(0);
-  expect(largest).toBeLessThanOrEqual(4 * 1024 * 1024);
-  expect(held).toBeGreaterThan(2);
+  expect(largest).toBeLessThanOrEqual(1024 * 1024);
+  expect(held).toBeGreaterThan(5);
 });
 
 test("two kinds of records never share a pile", () => {
