@@ -148,16 +148,63 @@ test("a start right after kill -9 of the launcher waits for its server to leave"
   expect(await ask((await start()).urls.writer, "select 1 as one")).toEqual([{ one: 1 }]);
 });
 
+/** Writes another process into the lock, as one would see it from another container. */
+async function renumber(data: string, pid: number | undefined): Promise<() => Promise<void>> {
+  const lock = join(data, "postmaster.pid");
+  const before = await readFile(lock, "utf8");
+  const [, ...lines] = before.split("\n");
+  await writeFile(lock, [pid, ...lines].join("\n"));
+  return () => writeFile(lock, before);
+}
+
+function startStranger(): ChildProcess {
+  const stranger = spawn("sleep", ["60"], { ...serverAccount(), cwd: "/" });
+  launchers.push(stranger);
+  return stranger;
+}
+
 test("a lock that names somebody else's process by now is stale", async () => {
   const first = await start();
   await first.kill9();
-  const stranger = spawn("sleep", ["60"], { ...serverAccount(), cwd: "/" });
-  launchers.push(stranger);
-  const lock = join(first.data, "postmaster.pid");
-  const [, ...lines] = (await readFile(lock, "utf8")).split("\n");
-  await writeFile(lock, [stranger.pid, ...lines].join("\n"));
+  const stranger = startStranger();
+  await renumber(first.data, stranger.pid);
   expect(await ask((await start()).urls.writer, "select 1 as one")).toEqual([{ one: 1 }]);
   expect(stranger.exitCode).toBeNull();
+});
+
+/** A number that no process has. */
+const NOBODY = 2 ** 22 - 1;
+
+test.each<[string, () => number | undefined]>([
+  ["another program", () => startStranger().pid],
+  ["nothing", () => NOBODY],
+])(
+  "a server in another container, whose number is that of %s here, keeps its lock and goes on",
+  async (_, pid) => {
+    const { data, urls } = await start();
+    const restore = await renumber(data, pid());
+    const lock = await readFile(join(data, "postmaster.pid"), "utf8");
+    await expect(startPostgres({ folder })).rejects.toMatchObject({
+      ...IN_USE,
+      message: expect.stringContaining("of another container"),
+    });
+    await expect(removePostgres(folder)).rejects.toMatchObject(IN_USE);
+    expect(await findPostgres(folder)).toBeUndefined();
+    expect(await readFile(join(data, "postmaster.pid"), "utf8")).toBe(lock);
+    await restore();
+    expect(await ask(urls.reader, "select 1 as one")).toEqual([{ one: 1 }]);
+  },
+);
+
+test("where nothing tells whether a lock is stale, it stays, and the failure says what to do", async () => {
+  const first = await start();
+  await first.kill9();
+  await renumber(first.data, startStranger().pid);
+  await rm(first.socket);
+  await expect(startPostgres({ folder })).rejects.toThrow(/another program.* remove that file/);
+  expect(await readdir(first.data)).toContain("postmaster.pid");
+  await rm(join(first.data, "postmaster.pid"));
+  expect(await ask((await start()).urls.writer, "select 1 as one")).toEqual([{ one: 1 }]);
 });
 
 test("a folder that the server's account cannot enter still gets its database, and is told where", async () => {

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { closeSync, existsSync, openSync } from "node:fs";
 import { open, readFile, rm, stat } from "node:fs/promises";
 import net from "node:net";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { promisify } from "node:util";
 import { type Cluster, SERVER_ENVIRONMENT } from "./cluster.ts";
@@ -74,7 +74,8 @@ export async function untilFree(data: string): Promise<void> {
     // "ready": its launcher may have been killed a moment ago, and its guard is about to act.
     const patience = found.status === "stopping" ? LEAVING_MS_MAX : READY_LEAVING_MS_MAX;
     if (Date.now() - start > patience) {
-      const message = `${data} is in use by a live server, process ${found.pid}; stop it first`;
+      const where = found.here ? "" : " of another container";
+      const message = `${data} is in use by a live server, process ${found.pid}${where}; stop it first`;
       throw new EmbeddedError("data-folder-in-use", message);
     }
     await delay(POLL_MS);
@@ -84,16 +85,18 @@ export async function untilFree(data: string): Promise<void> {
 /** The port of the live server of a data folder; undefined where none takes connections. */
 export async function portOf(data: string): Promise<number | undefined> {
   const found = await findPostmaster(data);
-  return found?.status === "ready" ? found.port : undefined;
+  return found?.here && found.status === "ready" ? found.port : undefined;
 }
 
 interface Noted {
   pid: number;
   port: number;
+  /** The folder of its unix socket, as it is called where the server runs. */
+  socket: string;
   status: string;
 }
 
-/** What postmaster.pid says, true or not. Line 1 is the process, line 4 the port, line 8 the status. */
+/** What postmaster.pid says, true or not: line 1 the process, 4 the port, 5 the socket's folder, 8 the status. */
 async function readPidFile(data: string): Promise<Noted | undefined> {
   const text = await readFile(join(data, "postmaster.pid"), "utf8").catch(
     (error: NodeJS.ErrnoException) => {
@@ -103,22 +106,70 @@ async function readPidFile(data: string): Promise<Noted | undefined> {
   const lines = text?.split("\n");
   const pid = Number(lines?.[0]);
   if (!Number.isInteger(pid) || pid <= 0) return undefined;
-  return { pid, port: Number(lines?.[3]), status: lines?.[7]?.trim() ?? "" };
+  const [port, socket, status] = [lines?.[3], lines?.[4], lines?.[7]];
+  return { pid, port: Number(port), socket: socket ?? "", status: status?.trim() ?? "" };
+}
+
+/** `here`: its process can be seen; else it runs in another container that shares the folder. */
+interface Found extends Noted {
+  here: boolean;
 }
 
 /**
- * The live server of a data folder. A pid alone proves nothing: after a crash, and in a container
- * even regularly, it is somebody else's by now.
+ * The live server of a data folder. A pid alone proves nothing: after a crash, and in a container even
+ * regularly, it is somebody else's by now; and a server in another container has none that is seen here.
+ *
+ * @throws EmbeddedError `data-folder-in-use` where nothing tells whether the lock is stale
  */
-async function findPostmaster(data: string): Promise<Noted | undefined> {
+async function findPostmaster(data: string): Promise<Found | undefined> {
   const noted = await readPidFile(data);
   if (noted === undefined) return undefined;
   const command = await commandLine(noted.pid);
-  if (command.includes(`-D ${data} `)) return noted;
+  if (command.includes(`-D ${data} `)) return { ...noted, here: true };
+  const socket = await knock(data, noted);
+  if (socket === "answers") return { ...noted, here: false };
+  // Without a process of this number PostgreSQL goes by its own rules.
+  if (command === "") return undefined;
+  const lock = join(data, "postmaster.pid");
+  if (socket === "absent") {
+    const message = `${lock} names process ${noted.pid}, which is another program; if no other container has the folder, remove that file`;
+    throw new EmbeddedError("data-folder-in-use", message);
+  }
   // PostgreSQL itself would take the stranger for its own and refuse. Its second guard, the shared
   // memory segment named after the folder's inode, stays.
-  if (command !== "") await rm(join(data, "postmaster.pid"), { force: true });
+  await rm(lock, { force: true });
   return undefined;
+}
+
+/**
+ * Whether a server listens on the socket that it noted, whatever can be seen of its process. After a
+ * crash the file is there and nobody listens. A folder that is shared may be called otherwise there.
+ */
+async function knock(
+  data: string,
+  { port, socket }: Noted,
+): Promise<"answers" | "silent" | "absent"> {
+  const folders = [socket, join(dirname(data), "socket")].filter((folder) => folder !== "");
+  const codes = await Promise.all(
+    folders.map((folder) => connectionError(join(folder, `.s.PGSQL.${port}`))),
+  );
+  if (codes.some((code) => code === undefined || !GONE.includes(code))) return "answers";
+  return codes.includes("ECONNREFUSED") ? "silent" : "absent";
+}
+
+/** Any other failure, such as a full queue, is a sign of life. */
+const GONE = ["ECONNREFUSED", "ENOENT", "ENOTDIR"];
+
+async function connectionError(path: string): Promise<string | undefined> {
+  const connection = net.connect(path);
+  try {
+    await once(connection, "connect");
+    return undefined;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code;
+  } finally {
+    connection.destroy();
+  }
 }
 
 /** Empty for a process that is not there, or dead and not yet buried. */
