@@ -81,10 +81,12 @@ async function announceAll(
   { appender, random, reader, log, service }: Parameters<typeof startBackground>[0],
   signal: AbortSignal,
 ): Promise<void> {
+  const trouble = openTrouble(log, "announce");
   for (const { log: name } of await showLogs({ sql: reader })) {
-    if (signal.aborted) return;
+    if (signal.aborted) break;
     await announce({ appender, random }, name, service).catch((error: unknown) => {
-      log.warn({ err: error, log: name }, "announce");
+      trouble.failed(error, name);
     });
   }
+  trouble.roundEnded();
 }
