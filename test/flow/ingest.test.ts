@@ -217,7 +217,8 @@ test("a self-managed key that reports every hosted job first changes no hosted c
   const log = await newLog(door, "trackings");
   await newAgent(door, log, 1);
   await newAgent(door, log, 2, [{ uuid: OTHER, tracking: "self_managed" }]);
-  await door.appender.control(log, "rate_card", () => ({ ...CARD, tracking: "self_managed" }));
+  const own = { ...CARD, tracking: "self_managed" as const, project_factors: {} };
+  await door.appender.control(log, "rate_card", () => own);
   const squat = await door.submit(
     reported(2, log, { counter: "1", uuid: OTHER, usage: { duration_ms: "1" } }),
     reported(2, log, { counter: "2", uuid: UUID, usage: { duration_ms: "1" } }),
