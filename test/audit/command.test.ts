@@ -12,6 +12,8 @@ import { LOG_ID, OTHER_LOG_ID } from "./log.ts";
 const HOME = mkdtempSync(join(tmpdir(), "audit-command-"));
 afterAll(() => rmSync(HOME, { recursive: true }));
 
+/** Of every POSIX system; Node cannot make one. */
+const MAKE_PIPE = "mkfifo";
 const HONEST = filesOf(smallLog());
 let folders = 0;
 let folder = "";
@@ -170,7 +172,7 @@ test("what is no regular file, or larger than its kind may be, is a finding and 
   store(HONEST);
   const verify = ["verify", folder, "--vkey", vkeyText()];
   const pipe = join(folder, LOG_ID, "checkpoint/5");
-  execFileSync("mkfifo", [pipe]);
+  execFileSync(MAKE_PIPE, [pipe]);
   expect(await command(...verify)).toMatchObject({
     exit: 1,
     out: expect.stringContaining("checkpoint/5: checkpoint-malformed"),
