@@ -2,7 +2,6 @@
  * Records set aside until the walk over the entries is done, then looked at pile by pile: what belongs
  * together lies in one pile, so that memory never grows with the log.
  */
-import { equal } from "../../src/core/text.ts";
 
 /** Records of one width in numbered piles, of which neither one nor all need to fit into memory. */
 export interface Piles {
@@ -71,7 +70,7 @@ export class SortedPiles {
       let first = true;
       for (const record of this.#sorted(pile)) {
         if (before !== undefined) {
-          const last = !this.#alike(before, record);
+          const last = !startAlike(before, record, this.#keyWidth);
           yield { record: before, first, last };
           first = last;
         }
@@ -79,10 +78,6 @@ export class SortedPiles {
       }
       if (before !== undefined) yield { record: before, first, last: true };
     }
-  }
-
-  #alike(a: Uint8Array, b: Uint8Array): boolean {
-    return equal(a.subarray(0, this.#keyWidth), b.subarray(0, this.#keyWidth));
   }
 
   /** One key may have a million records, and then all in one pile: each part is sorted, and all merged. */
@@ -128,6 +123,12 @@ function* recordsOf(parts: Iterable<Uint8Array>, width: number): Generator<Uint8
   for (const part of parts) {
     for (let at = 0; at < part.length; at += width) yield part.subarray(at, at + width);
   }
+}
+
+/** Asked of every record: views of the two would cost more than the comparison. */
+function startAlike(a: Uint8Array, b: Uint8Array, width: number): boolean {
+  for (let i = 0; i < width; i += 1) if (a[i] !== b[i]) return false;
+  return true;
 }
 
 function compareBytes(a: Uint8Array, b: Uint8Array): number {
