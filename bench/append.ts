@@ -1,6 +1,6 @@
 /** Append alone against what platforms do: a row and a counter for each build, in one transaction. */
 import { join } from "node:path";
-import type { SignedReport } from "../src/flow/verify.ts";
+import type { SignedReport } from "../src/flow/report/verify.ts";
 import { connect, type Sql } from "../src/store/connect.ts";
 import type { Context } from "./history.ts";
 import { openLedger } from "./ledger.ts";

@@ -6,9 +6,9 @@ import { compact, headerSegment } from "../src/core/jws.ts";
 import { fact, type Report, TYP } from "../src/core/report.ts";
 import { encodeBase64url, encodeUtf8 } from "../src/core/text.ts";
 import { rawPublicKey } from "../src/custody.ts";
-import { tokenDigest } from "../src/flow/enrol.ts";
-import { sha256 } from "../src/flow/signature.ts";
-import type { SignedReport } from "../src/flow/verify.ts";
+import { tokenDigest } from "../src/flow/key/enrol.ts";
+import { sha256 } from "../src/flow/report/signature.ts";
+import type { SignedReport } from "../src/flow/report/verify.ts";
 
 const PKCS8_ED25519 = Buffer.from("302e020100300506032b657004220420", "hex");
 const MINUTE_MS = 60_000;

@@ -1,7 +1,7 @@
 /** Logs of a given age, made once for all rows that want one: sealed, folded, and at rest. */
 import { join } from "node:path";
 import { systemClock } from "../src/flow/clock.ts";
-import { refresh } from "../src/flow/fold.ts";
+import { refresh } from "../src/flow/usage/fold.ts";
 import { connect } from "../src/store/connect.ts";
 import { fill, type Ledger, openLedger } from "./ledger.ts";
 import type { BenchService } from "./service.ts";

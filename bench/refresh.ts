@@ -1,6 +1,6 @@
 /** The cost of a refresh follows what is new, not what is old. */
 import { systemClock } from "../src/flow/clock.ts";
-import { refresh as refreshNow } from "../src/flow/fold.ts";
+import { refresh as refreshNow } from "../src/flow/usage/fold.ts";
 import { connect, type Sql } from "../src/store/connect.ts";
 import { type Context, HISTORY_NAMESPACES } from "./history.ts";
 import { fill, type Ledger } from "./ledger.ts";

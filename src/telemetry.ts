@@ -1,8 +1,8 @@
 /** Logs and figures for operators. A token or a signed text is in neither. */
 import { type DestinationStream, type Logger, pino } from "pino";
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
-import type { Ingested } from "./flow/ingest.ts";
-import type { SealLag } from "./flow/seal-loop.ts";
+import type { SealLag } from "./flow/log/seal-loop.ts";
+import type { Ingested } from "./flow/report/ingest.ts";
 
 export type { Logger } from "pino";
 

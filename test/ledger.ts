@@ -24,7 +24,7 @@ import { encodeBase64, encodeBase64url, encodeHex, encodeUtf8 } from "../src/cor
 import { EMPTY_EDGE, edgeRoot, encodeEdge, grow } from "../src/core/tile.ts";
 import { usageColumns } from "../src/core/typed.ts";
 import { instantText } from "../src/core/unit.ts";
-import { sha256 } from "../src/flow/signature.ts";
+import { sha256 } from "../src/flow/report/signature.ts";
 import type { Sql, Transaction } from "../src/store/connect.ts";
 import { type Agent, type Build, reportOf, type TestRunner } from "./builds.ts";
 import { testKey } from "./signing.ts";

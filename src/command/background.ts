@@ -1,12 +1,12 @@
 /** What runs beside requests: sealing, folding, and saying on each log who writes there. */
 
-import { announce, type ServiceVersion } from "../flow/announce.ts";
-import type { Appender } from "../flow/append.ts";
 import type { Random } from "../flow/clock.ts";
-import { refresh, refreshLoop } from "../flow/fold.ts";
-import type { Sealer } from "../flow/seal.ts";
-import { type SealLag, sealDirty, sealLoop } from "../flow/seal-loop.ts";
-import { showLogs } from "../flow/show.ts";
+import { announce, type ServiceVersion } from "../flow/log/announce.ts";
+import type { Appender } from "../flow/log/append.ts";
+import type { Sealer } from "../flow/log/seal.ts";
+import { type SealLag, sealDirty, sealLoop } from "../flow/log/seal-loop.ts";
+import { refresh, refreshLoop } from "../flow/usage/fold.ts";
+import { showLogs } from "../flow/usage/show.ts";
 import type { Sql } from "../store/connect.ts";
 import type { Logger, Metrics } from "../telemetry.ts";
 import { openTrouble } from "./trouble.ts";

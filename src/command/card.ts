@@ -1,6 +1,6 @@
 /** `minutebook card`: rates by machine type and project class. */
 import type { Command } from "commander";
-import { NewCard } from "../flow/card.ts";
+import { NewCard } from "../flow/rate/card.ts";
 import { call } from "./api.ts";
 import {
   apiOf,

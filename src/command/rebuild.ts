@@ -1,8 +1,8 @@
 /** `minutebook rebuild`: every derived table from the bytes. */
 import type { Command } from "commander";
 import { systemClock } from "../flow/clock.ts";
-import { type Rebuilt, rebuild } from "../flow/rebuild.ts";
-import { sha256 } from "../flow/signature.ts";
+import { sha256 } from "../flow/report/signature.ts";
+import { type Rebuilt, rebuild } from "../flow/usage/rebuild.ts";
 import { withDatabase } from "./database.ts";
 import { type DataOptions, dataCommand, example } from "./option.ts";
 import { print, table } from "./print.ts";

@@ -1,9 +1,9 @@
 /** One process of the service: everything put together, and taken apart again in order. */
 import { type Config, ConfigError } from "../config.ts";
 import { formatVkey } from "../core/note.ts";
-import type { Appender } from "../flow/append.ts";
 import { authenticator, type Role } from "../flow/authenticate.ts";
 import { type Clock, systemClock } from "../flow/clock.ts";
+import type { Appender } from "../flow/log/append.ts";
 import { createApp } from "../http/app.ts";
 import { connect, type Sql } from "../store/connect.ts";
 import { schemaHash } from "../store/migration-files.ts";

@@ -1,7 +1,7 @@
 /** `minutebook usage`: what was used, as a table, JSON or CSV. */
 import { type Command, Option } from "commander";
 import { Tracking } from "../core/unit.ts";
-import { USAGE_GROUPS, type UsageAnswer, type UsageFigures } from "../flow/usage.ts";
+import { USAGE_GROUPS, type UsageAnswer, type UsageFigures } from "../flow/usage/usage.ts";
 import { ask, call } from "./api.ts";
 import { CommandError } from "./failure.ts";
 import { apiOf, example, month, type ServerOptions, serverCommand } from "./option.ts";

@@ -5,8 +5,8 @@ import { countLogs } from "../store/logs.ts";
 import { requireCurrentSchema } from "../store/migrations.ts";
 import { assertServiceRole } from "../store/privileges.ts";
 import { replication } from "../store/replication.ts";
-import type { SealGuard } from "./guard.ts";
-import type { SealLag } from "./seal-loop.ts";
+import type { SealGuard } from "./log/guard.ts";
+import type { SealLag } from "./log/seal-loop.ts";
 
 /** Read by anyone, so it names no log and quotes no error. */
 export interface Readiness {

@@ -1,14 +1,14 @@
 /** All routes over the verbs that they call. */
 import type { HttpBindings } from "@hono/node-server";
 import type { Hono } from "hono";
-import type { ServiceVersion } from "../flow/announce.ts";
 import type { Authenticate } from "../flow/authenticate.ts";
 import type { Random } from "../flow/clock.ts";
-import type { Ingested, Ingesting } from "../flow/ingest.ts";
-import { ingest } from "../flow/ingest.ts";
+import type { ServiceVersion } from "../flow/log/announce.ts";
 import type { Readiness } from "../flow/ready.ts";
-import type { Showing } from "../flow/show.ts";
-import type { usage } from "../flow/usage.ts";
+import type { Ingested, Ingesting } from "../flow/report/ingest.ts";
+import { ingest } from "../flow/report/ingest.ts";
+import type { Showing } from "../flow/usage/show.ts";
+import type { usage } from "../flow/usage/usage.ts";
 import { answer } from "./answer.ts";
 import type { Identity } from "./answers/listings.ts";
 import { financeRoutes } from "./finance.ts";

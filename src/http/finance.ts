@@ -1,7 +1,7 @@
 /** What builds cost: cards, classes, limits. */
-import { card, NewCard } from "../flow/card.ts";
-import { classify, NewClass } from "../flow/classify.ts";
-import { limit, NewLimit } from "../flow/limit.ts";
+import { card, NewCard } from "../flow/rate/card.ts";
+import { classify, NewClass } from "../flow/rate/classify.ts";
+import { limit, NewLimit } from "../flow/rate/limit.ts";
 import { answerReceipt } from "./answer.ts";
 import type { Services } from "./app.ts";
 import { readJson } from "./body.ts";

@@ -1,10 +1,10 @@
 /** What each route takes and answers; together with the access table, all of its contract. */
 import type { z } from "zod";
 import type { ProblemCode } from "../core/problem.ts";
-import { NewCard } from "../flow/card.ts";
-import { NewClass } from "../flow/classify.ts";
-import { NewLog } from "../flow/create.ts";
-import { NewLimit } from "../flow/limit.ts";
+import { NewLog } from "../flow/log/create.ts";
+import { NewCard } from "../flow/rate/card.ts";
+import { NewClass } from "../flow/rate/classify.ts";
+import { NewLimit } from "../flow/rate/limit.ts";
 import { ACCESS, type Audience, type Route } from "./access.ts";
 import { ConflictPage, HoldPage, KeyPage, Logs } from "./answers/listings.ts";
 import { type AnyCode, problemOf, statusOf } from "./answers/problem.ts";

@@ -1,9 +1,9 @@
 /** Logs, enrolments and the end of keys. */
 import { Kid } from "../core/unit.ts";
-import { create, NewLog } from "../flow/create.ts";
-import { enrol } from "../flow/enrol.ts";
-import { revoke } from "../flow/revoke.ts";
-import { showKeys, showLogs } from "../flow/show.ts";
+import { enrol } from "../flow/key/enrol.ts";
+import { revoke } from "../flow/key/revoke.ts";
+import { create, NewLog } from "../flow/log/create.ts";
+import { showKeys, showLogs } from "../flow/usage/show.ts";
 import { assertAllLogs, assertLog, seesLog } from "./access.ts";
 import { answer, answerReceipt } from "./answer.ts";
 import type { Services } from "./app.ts";

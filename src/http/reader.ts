@@ -1,8 +1,8 @@
 /** Usage, single builds, and the registers of what did not become usage. */
 import { IntegerText, nextMonth } from "../core/unit.ts";
-import { explain } from "../flow/explain.ts";
-import { type Search, showConflicts, showHolds } from "../flow/show.ts";
-import { type UsageAnswer, type UsageQuery, usage, usageCsv } from "../flow/usage.ts";
+import { explain } from "../flow/usage/explain.ts";
+import { type Search, showConflicts, showHolds } from "../flow/usage/show.ts";
+import { type UsageAnswer, type UsageQuery, usage, usageCsv } from "../flow/usage/usage.ts";
 import { preferred } from "./accept.ts";
 import { type Caller, visibleNamespaces } from "./access.ts";
 import { answer } from "./answer.ts";

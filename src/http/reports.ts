@@ -1,7 +1,7 @@
 /** The hot path: signed reports, one or up to 500 at a time. */
 import { HOLD_CODES } from "../core/entry.ts";
 import { PROBLEMS, Problem, type ProblemCode } from "../core/problem.ts";
-import type { Ingested, Result } from "../flow/ingest.ts";
+import type { Ingested, Result } from "../flow/report/ingest.ts";
 import { mediaType, parsed, parseStrict, readText, type Unread } from "./body.ts";
 import { problemDocument, respond } from "./problem.ts";
 import { REPORTS_MAX, Reports } from "./shapes.ts";

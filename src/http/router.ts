@@ -3,7 +3,7 @@ import type { HttpBindings } from "@hono/node-server";
 import { type Context, Hono } from "hono";
 import { Problem } from "../core/problem.ts";
 import type { Authenticate } from "../flow/authenticate.ts";
-import { spoken } from "../flow/failure.ts";
+import { spoken } from "../flow/log/failure.ts";
 import {
   admitCaller,
   type Caller,

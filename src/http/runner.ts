@@ -1,9 +1,9 @@
 /** What agents say beside reports. The signed statement in the body is the credential. */
 import { Problem } from "../core/problem.ts";
-import { attest } from "../flow/attest.ts";
-import { claim } from "../flow/claim.ts";
-import type { Ingesting } from "../flow/ingest.ts";
-import { rotate } from "../flow/rotate.ts";
+import { claim } from "../flow/key/claim.ts";
+import { rotate } from "../flow/key/rotate.ts";
+import { attest } from "../flow/report/attest.ts";
+import type { Ingesting } from "../flow/report/ingest.ts";
 import { answerReceipt } from "./answer.ts";
 import { CONTROL_BYTES_MAX, mediaType, readJson, readText } from "./body.ts";
 import type { Router } from "./router.ts";

@@ -1,4 +1,4 @@
-/** Table `entries`: the log itself. `flow/append` alone inserts (DESIGN §1, invariant 2). */
+/** Table `entries`: the log itself. `flow/log/append` alone inserts (DESIGN §1, invariant 2). */
 import type { Kind } from "../core/entry.ts";
 import type { Hash } from "../core/hash.ts";
 import type { UsageColumns } from "../core/typed.ts";

@@ -1,10 +1,10 @@
 /** Entries by persons and by the service itself: they pass the same door, queue and lock. */
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { announce } from "../../src/flow/announce.ts";
-import { card, NewCard } from "../../src/flow/card.ts";
-import { classify } from "../../src/flow/classify.ts";
-import { NewLog } from "../../src/flow/create.ts";
-import { limit } from "../../src/flow/limit.ts";
+import { announce } from "../../src/flow/log/announce.ts";
+import { NewLog } from "../../src/flow/log/create.ts";
+import { card, NewCard } from "../../src/flow/rate/card.ts";
+import { classify } from "../../src/flow/rate/classify.ts";
+import { limit } from "../../src/flow/rate/limit.ts";
 import { readHead } from "../../src/store/heads.ts";
 import { CARD, LONG_AGO, NOW } from "../core/history.ts";
 import {

@@ -1,6 +1,6 @@
 /** Logs at the guard: a database, a copy of it that was left behind, and an archive between them. */
 import { expect } from "vitest";
-import { type Sealer, seal } from "../../src/flow/seal.ts";
+import { type Sealer, seal } from "../../src/flow/log/seal.ts";
 import { lockHead } from "../../src/store/heads.ts";
 import type { FreshDatabase } from "../postgres.ts";
 import { Chain, checkpointed, sealerOf } from "./chain.ts";

@@ -2,8 +2,8 @@
 import { parseVkey } from "../../src/core/note.ts";
 import type { Notary } from "../../src/flow/check/tree.ts";
 import type { Clock } from "../../src/flow/clock.ts";
-import { refresh } from "../../src/flow/fold.ts";
-import { verifySignature } from "../../src/flow/signature.ts";
+import { verifySignature } from "../../src/flow/report/signature.ts";
+import { refresh } from "../../src/flow/usage/fold.ts";
 import { TestLedger } from "../ledger.ts";
 import type { FreshDatabase } from "../postgres.ts";
 

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { CONTROL_KINDS } from "../../src/core/entry.ts";
-import { revoke } from "../../src/flow/revoke.ts";
+import { revoke } from "../../src/flow/key/revoke.ts";
 import { readControl, readEntries } from "../../src/store/entries.ts";
 import { CARD, kidOf } from "../core/history.ts";
 import {
@@ -32,7 +32,7 @@ afterAll(() => closeHouse(house));
 
 const FUTURE = "2026-12-01T00:00:00.000Z";
 
-test("2: one door: only flow/append inserts entries", async () => {
+test("2: one door: only flow/log/append inserts entries", async () => {
   const root = new URL("../../src", import.meta.url).pathname;
   const files = (await readdir(root, { recursive: true })).filter((name) => name.endsWith(".ts"));
   const holding = async (pattern: RegExp): Promise<string[]> => {
@@ -41,13 +41,13 @@ test("2: one door: only flow/append inserts entries", async () => {
   };
   expect(await holding(/insert into entries\b/)).toEqual(["store/entries.ts"]);
   expect(await holding(/\binsertEntries\b/)).toEqual([
-    "flow/append.ts",
-    "flow/commit.ts", // append's transactions
+    "flow/log/append.ts",
+    "flow/log/commit.ts", // append's transactions
     "store/entries.ts",
   ]);
   expect(await holding(/\bcommit(?:Reports|Entry)\(/)).toEqual([
-    "flow/append.ts",
-    "flow/commit.ts",
+    "flow/log/append.ts",
+    "flow/log/commit.ts",
   ]);
 });
 

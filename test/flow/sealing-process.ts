@@ -2,7 +2,7 @@
  * A process that seals until it is killed: `sealing-process.ts DATABASE_URL ARCHIVE`. It says a line
  * before and after everything it does to the archive, so that a test can kill it in between.
  */
-import { sealLoop } from "../../src/flow/seal-loop.ts";
+import { sealLoop } from "../../src/flow/log/seal-loop.ts";
 import { type Archive, folderArchive } from "../../src/store/archive.ts";
 import { connect } from "../../src/store/connect.ts";
 import { failOn, sealerOf } from "./chain.ts";

@@ -11,7 +11,7 @@ import {
   NonEmptyText,
   Platform,
 } from "../../core/unit.ts";
-import type * as show from "../../flow/show.ts";
+import type * as show from "../../flow/usage/show.ts";
 import { exactly } from "./exactly.ts";
 
 /** The name under which a log's checkpoints are signed, and the key that verifies them. */

@@ -12,12 +12,12 @@ import {
   NonEmptyText,
   Platform,
 } from "../../core/unit.ts";
-import type { attest } from "../../flow/attest.ts";
-import type { Claimed } from "../../flow/claim.ts";
-import type * as commit from "../../flow/commit.ts";
-import type { create } from "../../flow/create.ts";
-import type { Enrolled } from "../../flow/enrol.ts";
-import type { Rotated } from "../../flow/rotate.ts";
+import type { Claimed } from "../../flow/key/claim.ts";
+import type { Enrolled } from "../../flow/key/enrol.ts";
+import type { Rotated } from "../../flow/key/rotate.ts";
+import type * as commit from "../../flow/log/commit.ts";
+import type { create } from "../../flow/log/create.ts";
+import type { attest } from "../../flow/report/attest.ts";
 import { exactly } from "./exactly.ts";
 import { Identity } from "./listings.ts";
 

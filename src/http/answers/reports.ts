@@ -3,7 +3,7 @@ import { z } from "zod";
 import { HOLD_CODES, HoldCode } from "../../core/entry.ts";
 import type { ProblemCode } from "../../core/problem.ts";
 import { HashText, IntegerText, LogId } from "../../core/unit.ts";
-import type * as ingest from "../../flow/ingest.ts";
+import type * as ingest from "../../flow/report/ingest.ts";
 import { exactly } from "./exactly.ts";
 
 /** `busy` in a batch: this one's own data could not be stored, and its neighbours were. */

@@ -11,10 +11,10 @@ import {
   NonEmptyText,
   Tracking,
 } from "../../core/unit.ts";
-import type * as explain from "../../flow/explain.ts";
-import type * as show from "../../flow/show.ts";
-import type * as usage from "../../flow/usage.ts";
-import { USAGE_GROUPS } from "../../flow/usage.ts";
+import type * as explain from "../../flow/usage/explain.ts";
+import type * as show from "../../flow/usage/show.ts";
+import type * as usage from "../../flow/usage/usage.ts";
+import { USAGE_GROUPS } from "../../flow/usage/usage.ts";
 import { exactly } from "./exactly.ts";
 import { AsOf, Recorded } from "./listings.ts";
 

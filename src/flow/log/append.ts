@@ -1,0 +1,179 @@
+/**
+ * The one door to the log (DESIGN §5): whatever becomes an entry passes here. Commits are grouped per
+ * log and process (lane.ts).
+ *
+ * Many processes append to one log. Each queues at the head row for one short READ COMMITTED
+ * transaction and decides under that lock; what was judged before it at another control index is
+ * judged again (commit.ts).
+ */
+import { type Body, decodeEntry, GENESIS_PREV, type Kind } from "../../core/entry.ts";
+import { Problem } from "../../core/problem.ts";
+import { instantText } from "../../core/unit.ts";
+import type { Transaction } from "../../store/connect.ts";
+import { insertEntries, readGenesis } from "../../store/entries.ts";
+import { createHead, lockCreation } from "../../store/heads.ts";
+import { transact } from "../../store/transact.ts";
+import { Chain } from "./chain.ts";
+import {
+  type Committing,
+  commitEntry,
+  commitReports,
+  type Make,
+  type Memory,
+  type Receipt,
+} from "./commit.ts";
+import { failureOf, spoken } from "./failure.ts";
+import { Lanes } from "./lane.ts";
+import type { Fit, Outcome } from "./settle.ts";
+
+export interface Appender {
+  /**
+   * In the order of the verdicts. A report whose own data cannot be stored is answered `busy` alone.
+   *
+   * @throws Problem `busy`: nothing of this request is answered, and its repetition is safe;
+   *   `log-behind`, `archive-unavailable`; `not-found` if there is no such log
+   */
+  reports(log: string, verdicts: readonly Fit[]): Promise<Outcome[]>;
+  /** Any entry but a report's. @throws Problem as `admit` and `make` say, and as `reports` does */
+  control<K extends Kind>(log: string, kind: K, make: Make<K>): Promise<Receipt>;
+  /** Entry 0 of a new log. @throws Problem `log-exists` if its instance has one */
+  create(body: Body<"log">, log: string): Promise<Receipt>;
+  /** Refuses what comes from now on, and resolves when all that was taken is answered. */
+  close(): Promise<void>;
+}
+
+export interface AppendOptions extends Committing {
+  /** An error that its caller hears of as `busy` only. */
+  failed?: (error: unknown) => void;
+  /** After each commit of reports, with how long it took. */
+  committed?: (batch: { reports: number; elapsedMs: number }) => void;
+}
+
+interface Request {
+  verdicts: readonly Fit[];
+  resolve: (outcomes: Outcome[]) => void;
+  reject: (error: unknown) => void;
+}
+
+/** Reports that wait for their commit, or an entry by itself. */
+type Turn = Request | ((memory: Memory) => Promise<void>);
+
+/** One commit holds so many reports at most, unless one request alone has more. */
+const BATCH_MAX = 500;
+const LOGS_MAX = 1_000;
+
+export function openAppender(options: AppendOptions): Appender {
+  const lanes = new Lanes<Turn, Memory>({
+    memory: (log) => ({ log }),
+    perform: (memory, turns) => perform(options, memory, turns),
+    sizeMax: BATCH_MAX,
+    logsMax: LOGS_MAX,
+  });
+  let closed = false;
+
+  async function inTurn<T>(enqueue: (resolve: (value: T) => void, reject: Reject) => void) {
+    if (closed) throw new Problem("busy");
+    return await new Promise<T>(enqueue);
+  }
+
+  return {
+    control: (log, kind, make) =>
+      inTurn((resolve, reject) => {
+        const item = (memory: Memory): Promise<void> =>
+          commitEntry(options, memory, kind, make).then(resolve, (error: unknown) => {
+            reject(said(options, error));
+          });
+        lanes.push(log, { kind: "alone", item });
+      }),
+    reports: (log, verdicts) =>
+      inTurn((resolve, reject) => {
+        if (verdicts.length === 0) return resolve([]);
+        const item = { verdicts, resolve, reject };
+        lanes.push(log, { kind: "shared", size: verdicts.length, item });
+      }),
+    create: (body, log) =>
+      inTurn((resolve, reject) => {
+        transact(options.sql, (tx) => createLog(options, tx, { body, log })).then(
+          resolve,
+          (error: unknown) => {
+            reject(said(options, error));
+          },
+        );
+      }),
+    close: async () => {
+      closed = true;
+      await lanes.idle();
+    },
+  };
+}
+
+type Reject = (error: unknown) => void;
+
+async function perform(
+  options: AppendOptions,
+  memory: Memory,
+  turns: readonly Turn[],
+): Promise<void> {
+  const [first] = turns;
+  if (typeof first === "function") return await first(memory);
+  const requests = turns.filter((turn) => typeof turn !== "function");
+  const verdicts = requests.flatMap((request) => request.verdicts);
+  const start = performance.now();
+  try {
+    const outcomes = await committed(options, memory, verdicts);
+    options.committed?.({ reports: verdicts.length, elapsedMs: performance.now() - start });
+    let from = 0;
+    for (const { verdicts, resolve } of requests) {
+      resolve(outcomes.slice(from, from + verdicts.length));
+      from += verdicts.length;
+    }
+  } catch (error) {
+    for (const { reject } of requests) reject(error);
+  }
+}
+
+/** A batch that fails on one row's data is halved until the offender is alone. */
+async function committed(
+  options: AppendOptions,
+  memory: Memory,
+  verdicts: readonly Fit[],
+): Promise<Outcome[]> {
+  try {
+    return await commitReports(options, memory, verdicts);
+  } catch (error) {
+    if (failureOf(error) !== "data") throw said(options, error);
+    if (verdicts.length === 1) {
+      options.failed?.(error);
+      return [{ code: "busy" }];
+    }
+  }
+  const half = verdicts.length >> 1;
+  const before = await committed(options, memory, verdicts.slice(0, half));
+  return [...before, ...(await committed(options, memory, verdicts.slice(half)))];
+}
+
+function said(options: AppendOptions, error: unknown): unknown {
+  const answer = spoken(error);
+  if (answer !== error) options.failed?.(error);
+  return answer;
+}
+
+async function createLog(
+  { clock, hash }: Committing,
+  tx: Transaction,
+  { body, log }: { body: Body<"log">; log: string },
+): Promise<Receipt> {
+  // Before the look: two creations of one instance must not both find nothing.
+  await lockCreation(tx);
+  for (const { bytes, log: existing } of await readGenesis(tx)) {
+    const entry = decodeEntry(bytes);
+    if (typeof entry === "string" || entry.kind !== "log") continue;
+    if (entry.body.unique_id === body.unique_id) throw new Problem("log-exists", { log: existing });
+  }
+  const at = instantText(clock.now());
+  const chain = new Chain(log, { size: 0n, leaf: GENESIS_PREV }, at, hash);
+  const { index, leaf } = chain.append("log", body).stored;
+  await insertEntries(tx, log, at, chain.entries);
+  await createHead(tx, log, { ...chain.tip, controlIndex: -1n });
+  return { index, leaf, at, written: true };
+}

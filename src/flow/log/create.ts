@@ -1,0 +1,49 @@
+/** A new log for an instance that has none. */
+import type { z } from "zod";
+import { BODY } from "../../core/entry.ts";
+import { encodeHex } from "../../core/text.ts";
+import { IntegerText } from "../../core/unit.ts";
+import type { Random } from "../clock.ts";
+import { announce, type ServiceVersion } from "./announce.ts";
+import type { Appender } from "./append.ts";
+import { salt } from "./chain.ts";
+import type { Receipt } from "./commit.ts";
+
+const SKEW_MS = "300000"; // 300 s
+const DURATION_CAP_MS = "2678400000"; // 31 days
+const SKEW_MS_MAX = 86_400_000n; // a day
+const DURATION_CAP_MS_MAX = 31_622_400_000n; // 366 days
+const LOG_ID_BYTES = 16;
+
+/**
+ * What judges reports later is read from the log's entry 0, so its defaults and bounds are chosen here:
+ * a cap that caps nothing would let a few absurd builds overflow the sums of honest ones.
+ */
+export const NewLog = BODY.log.omit({ salt: true }).extend({
+  control: BODY.log.shape.control.default("single"),
+  skew_ms: atMost(SKEW_MS_MAX).default(SKEW_MS),
+  duration_cap_ms: atMost(DURATION_CAP_MS_MAX).default(DURATION_CAP_MS),
+});
+export type NewLog = z.infer<typeof NewLog>;
+
+/**
+ * @param service announced as entry 1; without it, at the next start of a service
+ *
+ * @throws Problem `log-exists`
+ */
+export async function create(
+  { appender, random, service }: { appender: Appender; random: Random; service?: ServiceVersion },
+  input: NewLog,
+): Promise<{ log: string } & Receipt> {
+  const log = encodeHex(random(LOG_ID_BYTES));
+  const receipt = await appender.create({ ...input, salt: salt(random) }, log);
+  // The log stands whether or not this one gets through; the next start announces what is missing.
+  if (service !== undefined) {
+    await announce({ appender, random }, log, service).catch(() => undefined);
+  }
+  return { log, ...receipt };
+}
+
+function atMost(max: bigint) {
+  return IntegerText.refine((text) => BigInt(text) <= max);
+}

@@ -1,0 +1,24 @@
+/** Why a log is refused: the code for callers, and what was found, for operators only, as its cause. */
+import { Problem } from "../../core/problem.ts";
+import { ArchiveError } from "../../store/archive.ts";
+
+/** The database is behind the archive, or differs from it or from itself. */
+export function logBehind(finding: string): Problem {
+  return refusal("log-behind", new Error(finding));
+}
+
+/** The problem that an archive's failure is answered with; undefined for errors of other origin. */
+export function refusalOf(error: unknown): Problem | undefined {
+  if (error instanceof Problem) return error;
+  if (!(error instanceof ArchiveError)) return undefined;
+  return refusal(
+    error.code === "archive-contradiction" ? "log-behind" : "archive-unavailable",
+    error,
+  );
+}
+
+function refusal(code: "log-behind" | "archive-unavailable", cause: Error): Problem {
+  const problem = new Problem(code);
+  problem.cause = cause;
+  return problem;
+}

@@ -1,0 +1,145 @@
+/** One build's charge in full arithmetic, with the signed report and the entry that it rests on. */
+import { computeMinutes, parseComputeMs } from "../../core/charge.ts";
+import type { Body } from "../../core/entry.ts";
+import { projectFactor, runnerFactor } from "../../core/factor.ts";
+import { Problem } from "../../core/problem.ts";
+import { clockAnomaly } from "../../core/report.ts";
+import { encodeBase64 } from "../../core/text.ts";
+import { Tracking } from "../../core/unit.ts";
+import type { Transaction } from "../../store/connect.ts";
+import { readEntry } from "../../store/entries.ts";
+import { readJobs } from "../../store/jobs.ts";
+import { listLogs } from "../../store/logs.ts";
+import {
+  type AsOf,
+  asOf,
+  decodedAs,
+  reportOf,
+  type Showing,
+  type ShownReport,
+  snapshot,
+} from "./show.ts";
+
+export interface Explanation extends AsOf {
+  /** One for each tracking in which the job was reported; at least one. */
+  usages: ExplainedUsage[];
+}
+
+export interface ExplainedUsage extends ShownReport {
+  index: string;
+  at: string;
+  leaf: string;
+  /** The entry's bytes, base64: what was hashed. */
+  entry: string;
+  tracking: Tracking;
+  usage_month: string;
+  billing_month: string;
+  /** Wall-clock span and measured duration differ by more than the tolerance. */
+  clock_anomaly: boolean;
+  rating: Rating;
+}
+
+export interface Rating {
+  duration_ms: string;
+  machine_type: string;
+  class: string;
+  /** The card's entry and the factors that it has for machine type and class, as people wrote them. */
+  card: { index: string; runner_factor: string; project_factor?: string };
+  /** Of the namespace, where its minutes decided the class's factor. */
+  limit?: { index: string; monthly_minutes: string };
+  billable: boolean;
+  not_billable: string;
+  /** The lower of the two, reduced, or 0/1 for a reason that is not billable. */
+  factor: string;
+  /** duration × factor, half even to six decimals. */
+  compute_ms: string;
+  compute_minutes: string;
+  /** The same as one line for people. */
+  arithmetic: string;
+}
+
+/**
+ * @param search.visible namespaces that may be seen; absent: all of the log
+ * @throws Problem `not-found`, also for a job of a namespace that may not be seen
+ */
+export async function explain(
+  { sql }: Showing,
+  search: {
+    log: string;
+    job: string;
+    tracking?: Tracking | undefined;
+    visible?: readonly bigint[] | undefined;
+  },
+): Promise<Explanation> {
+  const { log, job: jobId, visible } = search;
+  const trackings = search.tracking === undefined ? Tracking.options : [search.tracking];
+  return await snapshot(sql, async (tx) => {
+    const [listed] = await listLogs(tx, log);
+    if (listed === undefined) throw new Problem("not-found");
+    const jobs = await readJobs(
+      tx,
+      log,
+      trackings.map((tracking) => ({ tracking, jobId })),
+    );
+    const inOrder = jobs.toSorted((a, b) => (a.tracking < b.tracking ? -1 : 1));
+    const usages = await Promise.all(inOrder.map(({ index }) => explained(tx, log, index)));
+    const seen = usages.filter(({ report }) => {
+      return visible === undefined || visible.includes(BigInt(report.job.root_namespace_id));
+    });
+    if (seen.length === 0) throw new Problem("not-found");
+    return { ...asOf(listed), usages: seen };
+  });
+}
+
+async function explained(tx: Transaction, log: string, index: bigint): Promise<ExplainedUsage> {
+  const { at, bytes, leaf } = await readEntry(tx, log, index);
+  const { body } = decodedAs("usage", bytes);
+  const shown = reportOf(body.jws);
+  return {
+    index: String(index),
+    at,
+    leaf: encodeBase64(leaf),
+    entry: encodeBase64(bytes),
+    tracking: body.tracking,
+    usage_month: body.usage_month,
+    billing_month: body.billing_month,
+    clock_anomaly: clockAnomaly(shown.report.usage),
+    rating: await ratingOf(tx, log, body, shown.report.usage.duration_ms),
+    ...shown,
+  };
+}
+
+async function ratingOf(
+  tx: Transaction,
+  log: string,
+  body: Body<"usage">,
+  duration_ms: string,
+): Promise<Rating> {
+  const { machine_type, billable, not_billable, factor, compute_ms } = body;
+  const card = decodedAs("rate_card", (await readEntry(tx, log, BigInt(body.card))).bytes).body;
+  const project_factor = projectFactor(card, body.class);
+  const limit = body.limit === "" ? undefined : await limitAt(tx, log, body.limit);
+  const compute_minutes = computeMinutes(parseComputeMs(compute_ms), 4);
+  return {
+    duration_ms,
+    machine_type,
+    class: body.class,
+    card: {
+      index: body.card,
+      runner_factor: runnerFactor(card, machine_type) ?? "",
+      ...(project_factor !== undefined && { project_factor }),
+    },
+    ...(limit && { limit }),
+    billable,
+    not_billable,
+    factor,
+    compute_ms,
+    compute_minutes,
+    arithmetic: `${duration_ms} ms × ${factor} = ${compute_ms} compute-ms = ${compute_minutes} compute minutes`,
+  };
+}
+
+async function limitAt(tx: Transaction, log: string, index: string): Promise<Rating["limit"]> {
+  const { bytes } = await readEntry(tx, log, BigInt(index));
+  return { index, monthly_minutes: decodedAs("quota", bytes).body.monthly_minutes };
+}

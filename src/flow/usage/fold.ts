@@ -1,0 +1,80 @@
+/**
+ * Sealed entries into buckets, buckets into views, and how far it went: one transaction. Cost follows
+ * what is new; readers and writers never wait for it, and a second refresher leaves (DESIGN §8).
+ */
+import { setTimeout as delay } from "node:timers/promises";
+import { fold } from "../../store/buckets.ts";
+import type { Sql } from "../../store/connect.ts";
+import { lockRefresh, refreshViews } from "../../store/rollups.ts";
+import { transact } from "../../store/transact.ts";
+import { moveWatermark, readLags } from "../../store/watermarks.ts";
+import type { Clock } from "../clock.ts";
+
+/** Entries of one log in one refresh: a long backlog is folded in steps that each commit. */
+const FOLD_ENTRIES_MAX = 250_000n;
+
+/** `logs` moved on by `entries`; `buckets` of them changed. `skipped`: another process refreshes. */
+export type Refresh = "skipped" | { logs: number; entries: bigint; buckets: number };
+
+export async function refresh({ sql, clock }: { sql: Sql; clock: Clock }): Promise<Refresh> {
+  return await transact(sql, async (tx): Promise<Refresh> => {
+    // Whoever waits here for an operator's lock on a view holds the refresh up for everybody.
+    await tx`set local lock_timeout = '5s'`;
+    if (!(await lockRefresh(tx))) return "skipped";
+    const lags = await readLags(tx, FOLD_ENTRIES_MAX);
+    let entries = 0n;
+    let buckets = 0;
+    for (const lag of lags) {
+      entries += lag.to - lag.from;
+      buckets += await fold(tx, lag);
+    }
+    if (buckets > 0) await refreshViews(tx);
+    // The watermark is taken last and commits with the views: it never runs ahead of a figure.
+    const at = new Date(clock.now());
+    for (const lag of lags) await moveWatermark(tx, lag, at);
+    return { logs: lags.length, entries, buckets };
+  });
+}
+
+const INTERVAL_MS = 1_000;
+const INTERVAL_MS_MAX = 60_000;
+/** A refresh takes at most a fifth of the time, however large the views become. */
+const REST_FACTOR = 4;
+
+export interface RefreshLoop {
+  sql: Sql;
+  clock: Clock;
+  signal: AbortSignal;
+  onRefresh?: (refresh: Refresh, took: number) => void;
+  onError: (error: unknown) => void;
+  intervalMs?: number;
+}
+
+/** Runs until aborted. A refresh that fails is reported and tried again after the interval. */
+export async function refreshLoop(loop: RefreshLoop): Promise<void> {
+  const { clock, signal, intervalMs = INTERVAL_MS } = loop;
+  while (!signal.aborted) {
+    const start = clock.now();
+    try {
+      const outcome = await refresh(loop);
+      loop.onRefresh?.(outcome, clock.now() - start);
+    } catch (error) {
+      loop.onError(error);
+    }
+    await pause(restMs(clock.now() - start, intervalMs), signal);
+  }
+}
+
+/** How long to rest after a refresh that took so many milliseconds. */
+export function restMs(took: number, intervalMs: number): number {
+  return Math.max(intervalMs, Math.min(INTERVAL_MS_MAX, REST_FACTOR * took));
+}
+
+/** Resolves early when aborted. */
+async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  try {
+    await delay(ms, undefined, { signal });
+  } catch (error) {
+    if (!signal.aborted) throw error;
+  }
+}
