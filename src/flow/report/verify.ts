@@ -165,7 +165,7 @@ class Threads implements Verifier {
  */
 function startWorker(): Worker {
   if (!import.meta.url.endsWith(".ts")) {
-    return new Worker(new URL("../verifier-worker.js", import.meta.url));
+    return new Worker(new URL("./verifier-worker.js", import.meta.url));
   }
   const source = JSON.stringify(new URL("./verifier-worker.ts", import.meta.url).href);
   const load = `import("tsx/esm/api").then((tsx) => (tsx.register(), import(${source})))`;
