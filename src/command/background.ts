@@ -5,6 +5,7 @@ import { announce, type ServiceVersion } from "../flow/log/announce.ts";
 import type { Appender } from "../flow/log/append.ts";
 import type { Sealer } from "../flow/log/seal.ts";
 import { type SealLag, sealDirty, sealLoop } from "../flow/log/seal-loop.ts";
+import type { Rollups } from "../flow/ready.ts";
 import { refresh, refreshLoop } from "../flow/usage/fold.ts";
 import { showLogs } from "../flow/usage/show.ts";
 import type { Sql } from "../store/connect.ts";
@@ -13,6 +14,7 @@ import { openTrouble } from "./trouble.ts";
 
 export interface Background {
   sealLag(): SealLag;
+  rollups(): Rollups;
   /** Closes the appender; what was appended last is sealed and folded before this resolves. */
   stop(): Promise<void>;
 }
@@ -46,15 +48,18 @@ export function startBackground(options: {
   };
   const sealing = sealLoop({ ...sealer, signal, onFailure, onRound });
   const folds = openTrouble(log, "refresh");
+  let rollups: Rollups = "current";
   const folding = refreshLoop({
     sql,
     clock,
     signal,
     onRefresh: (outcome, took) => {
+      rollups = "current";
       folds.roundEnded();
       if (outcome !== "skipped") metrics.folded(outcome.entries, took, clock.now());
     },
     onError: (error) => {
+      rollups = "failing";
       folds.failed(error);
       folds.roundEnded();
     },
@@ -65,6 +70,7 @@ export function startBackground(options: {
 
   return {
     sealLag: sealing.lag,
+    rollups: () => rollups,
     stop: async () => {
       abort.abort();
       await Promise.all([sealing.done, folding, announcing]);

@@ -104,7 +104,7 @@ function servicesOf(
   identity: ReturnType<typeof identities>,
 ): Parameters<typeof createApp>[0] {
   const { background, flow, guard, metrics } = engine;
-  const { sealLag } = background;
+  const { rollups, sealLag } = background;
   return {
     flow,
     reading: { sql: reader, clock },
@@ -116,7 +116,10 @@ function servicesOf(
       failed: (error, id) => log.error({ err: error, id }, "http, answered 500"),
       postponed: (error) => log.warn({ err: error }, "http, answered busy"),
     },
-    ready: watchReadiness({ sql, guard, sealLag, migrations: migrationsFolder() }),
+    ready: watchReadiness({
+      ...{ sql, guard, rollups, sealLag },
+      migrations: migrationsFolder(),
+    }),
     metrics: metrics.text,
     identity,
     version: VERSION,

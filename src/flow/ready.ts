@@ -16,17 +16,22 @@ export interface Readiness {
   /** How many logs are refused now, by code. */
   refused: Partial<Record<ProblemCode, number>>;
   seal: { logs: number; entries: string; lag_ms: number };
+  /** `failing`: the last refresh of usage broke off; reports are taken in all the same. */
+  rollups: Rollups;
   /** `unknown` while the database does not answer. */
   replication: "synchronous" | "missing" | "unknown";
   /** Nobody outside has signed a checkpoint: the log is its operator's word. */
   anchors: "none";
 }
 
+export type Rollups = "current" | "failing";
+
 export interface Watching {
   /** As writer: what is asked is whether that one can write. */
   sql: Sql;
   guard: SealGuard;
   sealLag: () => SealLag;
+  rollups: () => Rollups;
   /** The migrations' folder. */
   migrations: string;
 }
@@ -36,12 +41,14 @@ export interface Watching {
  * archive cannot be reached; or no log can be written. One refused log among others is said, and
  * keeps nobody else's reports out.
  */
-export async function ready({ sql, guard, sealLag, migrations }: Watching): Promise<Readiness> {
+export async function ready(watching: Watching): Promise<Readiness> {
+  const { sql, guard, sealLag, rollups, migrations } = watching;
   const { entries, logs, ms } = sealLag();
   const codes = [...guard.state().values()];
   const known = {
     refused: counted(codes),
     seal: { logs, entries: String(entries), lag_ms: ms },
+    rollups: rollups(),
     anchors: "none",
   } as const;
   try {

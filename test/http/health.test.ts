@@ -20,6 +20,7 @@ test("a ready service says that nothing replicates it and nobody anchors it", as
     ready: true,
     database: "ok",
     refused: {},
+    rollups: "current",
     replication: "missing",
     anchors: "none",
     seal: { entries: expect.any(String) },
@@ -40,15 +41,29 @@ test("a schema that the process was not tested with makes it unready, and says s
   await expect.poll(code, { timeout: 20_000 }).toBe("ok");
 });
 
+test("usage that can no longer be refreshed is said, and keeps no report out", async () => {
+  const { owner } = house.database;
+  const rollups = async () => (await ask(house, "GET /readyz")).json["rollups"];
+  await owner`revoke maintain on open_namespace_monthly_usages from minutebook_writer`;
+  const taken = await ask(house, "POST /v1/reports", {
+    jose: reported(1, log, { counter: "7", job: { id: "7" } }),
+  });
+  expect(taken.status).toBe(201);
+  await expect.poll(rollups, { timeout: 20_000 }).toBe("failing");
+  expect((await ask(house, "GET /readyz")).status).toBe(200);
+  await owner`grant maintain on open_namespace_monthly_usages to minutebook_writer`;
+  await expect.poll(rollups, { timeout: 20_000 }).toBe("current");
+});
+
 test("metrics count reports by code, time commits and requests, and say how far sealing is", async () => {
   await ask(house, "POST /v1/reports", { jose: reported(1, log) });
   await ask(house, "POST /v1/reports", { jose: "x" });
   const { text } = await ask(house, "GET /metrics", { token });
-  expect(text).toContain('minutebook_reports_total{code="accepted"} 1');
+  expect(text).toContain('minutebook_reports_total{code="accepted"} 2');
   expect(text).toContain('minutebook_reports_total{code="malformed"} 1');
-  expect(text).toContain("minutebook_append_batch_reports_count 1");
+  expect(text).toContain("minutebook_append_batch_reports_count 2");
   expect(text).toContain(
-    'minutebook_http_request_seconds_count{route="POST /v1/reports",status="201"} 1',
+    'minutebook_http_request_seconds_count{route="POST /v1/reports",status="201"} 2',
   );
   for (const name of [
     "append_commit_seconds_count",

@@ -15,6 +15,7 @@ export const Readiness = exactly<ready.Readiness>()(
     database: z.string().regex(/^[a-z]+(?:-[a-z]+)*$/),
     refused: z.partialRecord(z.enum(CODES), Count),
     seal: z.strictObject({ logs: Count, entries: IntegerText, lag_ms: z.number().nonnegative() }),
+    rollups: z.enum(["current", "failing"]),
     replication: z.enum(["synchronous", "missing", "unknown"]),
     anchors: z.literal("none"),
   }),
