@@ -32,6 +32,7 @@ interface DemoOptions {
 const FIRST_BUILDS = 60;
 const LATER_BUILDS = 200;
 const POLL_MS = 100;
+const INTERRUPTED = 130;
 
 export function demoCommand(): Command {
   return new Command("demo")
@@ -63,7 +64,11 @@ async function tell(options: DemoOptions): Promise<void> {
   };
   try {
     const told = await Promise.race([play({ data, started, restart }, service), interrupted]);
-    if (told === undefined) return;
+    if (told === undefined) {
+      // The agent in the story would try for ever to reach a service that is no more.
+      await service.stop();
+      process.exit(INTERRUPTED);
+    }
     status("");
     const story = { ...told.story, seconds: ((Date.now() - started) / 1000).toFixed(1) };
     const text = options.json

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { serverAccount } from "../../src/embedded/account.ts";
-import { findBinaries, usableBinaries } from "../../src/embedded/binaries.ts";
+import { usableBinaries } from "../../src/embedded/binaries.ts";
 
 const account = serverAccount();
 const entry = createRequire(import.meta.url).resolve(
@@ -37,8 +37,11 @@ const emptyCache = () => mkdir(cacheRoot, { mode: 0o755 });
 
 test("binaries that run where they lie are used there, and nothing is copied", async () => {
   await emptyCache();
-  const { postgres } = await findBinaries(account, cacheRoot);
-  expect(postgres).toBe(join(installed, "native", "bin", "postgres"));
+  // A copy that anybody can reach: the checkout itself may lie under a home of mode 0700.
+  const open = join(root, "open");
+  await cp(installed, open, { recursive: true, verbatimSymlinks: true });
+  const { postgres } = await usableBinaries(open, account, cacheRoot);
+  expect(postgres).toBe(join(open, "native", "bin", "postgres"));
   expect(await readdir(cacheRoot)).toEqual([]);
 });
 
