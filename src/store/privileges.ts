@@ -60,7 +60,7 @@ export async function assertServiceRole(sql: Sql): Promise<void> {
 
 type Reasons = PromiseLike<{ reason: string }[]>;
 
-/** The roles this session is, or may become. */
+/** The roles that this connection is, or may become. */
 const mine = (sql: Sql) => sql`
   select *
   from pg_roles
