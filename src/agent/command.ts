@@ -145,12 +145,17 @@ async function withState(
       state.close();
     }
   } catch (error) {
-    const stopped = error instanceof Error && error.name === "AbortError";
-    if (!stopped && !(error instanceof AgentError)) throw error;
-    const said = stopped ? "Stopped. Nothing is lost: run again to go on." : error.message;
-    process.stderr.write(`${printable(said)}\n`);
+    process.stderr.write(`${printable(lineOf(error))}\n`);
     process.exitCode = 1;
   }
+}
+
+/** One line with the stable code; whatever else was thrown is no failure that we know. */
+function lineOf(error: unknown): string {
+  if (error instanceof AgentError) return `${error.code}: ${error.message}`;
+  const stopped = error instanceof Error && error.name === "AbortError";
+  if (stopped) return "stopped: nothing is lost; run again to go on.";
+  throw error;
 }
 
 function clientFor(server: string, signal: AbortSignal): Client {

@@ -78,13 +78,13 @@ test("what a person can mend is one line and exit status 1, whatever the server 
   const refused = await claim();
   expect(refused).toMatchObject({ status: 1, stdout: "" });
   expect(refused.stderr).toMatch(
-    /^http:\S+ refused the claim: 410, token-expired \( \[2J Too late\)\.\n$/,
+    /^refused: http:\S+ refused the claim: 410, token-expired \( \[2J Too late\)\.\n$/,
   );
   expect(refused.stderr).not.toContain("a-token");
   const unclaimed = await runAgent(["rotate", ...state()]);
   expect(unclaimed).toMatchObject({
     status: 1,
-    stderr: expect.stringMatching(/^No key is enrolled here/),
+    stderr: expect.stringMatching(/^not-enrolled: No key is enrolled here/),
   });
 });
 
@@ -101,6 +101,6 @@ test("Ctrl-C while the server is away ends at once, and says that nothing is los
   });
   const [status] = await once(child, "close");
   expect(status).toBe(1);
-  expect(said).toContain("Stopped. Nothing is lost: run again to go on.");
+  expect(said).toContain("stopped: nothing is lost; run again to go on.");
   await service.start();
 }, 15_000);
