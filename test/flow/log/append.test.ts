@@ -1,5 +1,6 @@
 /** The door under failures, other clocks and other processes. */
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { connect } from "../../../src/store/connect.ts";
 import { moveHead, readHead } from "../../../src/store/heads.ts";
 import { CARD, NOW } from "../../core/history.ts";
 import {
@@ -10,6 +11,7 @@ import {
   newAgent,
   newLog,
   ofKind,
+  openDoor,
   openHouse,
   reported,
 } from "../door.ts";
@@ -188,8 +190,20 @@ test("what comes while a commit is under way goes into the next, five hundred at
   await readBack(house, log);
 });
 
+/** A pool of its own: a connection that was torn must not be what another test gets from the house's. */
+function apart(seed: string): Door {
+  const sql = connect(house.database.urls.writer, { max: 10 });
+  const door = openDoor(sql, { archive: house.archive, seed });
+  onTestFinished(async () => {
+    await door.close();
+    await sql.end({ timeout: 1 });
+  });
+  return door;
+}
+
 test("a connection that is torn while its batch waits for the head is answered busy, and the next is served", async () => {
   const { superuser } = house.database;
+  const door = apart("torn at the head");
   const log = await newLog(door, "torn at the head");
   await newAgent(door, log, 1);
   const [text = ""] = jobs(log, [1]);
@@ -212,6 +226,7 @@ test("a connection that is torn while its batch waits for the head is answered b
 });
 
 test("connections torn at any moment cost answers, and the retries leave one row for each report", async () => {
+  const door = apart("torn at any moment");
   const log = await newLog(door, "torn");
   await newAgent(door, log, 1);
   // Not while postgres.js asks for the types: nobody waits for that query, so nobody can handle it.
