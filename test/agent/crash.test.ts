@@ -4,6 +4,7 @@ import { once } from "node:events";
 import { mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { testOnSmallDisk } from "../small-disk.ts";
 import { FILE, Host } from "./host.ts";
 import { agentProcess, runAgent } from "./process.ts";
 import { UNIQUE_ID, usageLine } from "./records.ts";
@@ -11,7 +12,6 @@ import { FakeService } from "./service.ts";
 
 const OTHER = { uniqueId: "another-instance", log: "f".repeat(32) };
 const COUNT = 1_600;
-const ROOT = process.getuid?.() === 0;
 
 let host: Host;
 let services: [FakeService, FakeService];
@@ -83,7 +83,7 @@ describe("a write that finds no room ends with one clear line, and the next run 
     expectAllOnce();
   }, 30_000);
 
-  test.runIf(ROOT)(
+  testOnSmallDisk(
     "on a full disk",
     async () => {
       const disk = join(host.root, "disk");

@@ -1,12 +1,13 @@
-/** The disk under the database is full: a real small one, so only where a test may mount it. */
+/** The disk under the database is full. */
 import { execFileSync } from "node:child_process";
 import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, onTestFinished } from "vitest";
 import { type Embedded, startPostgres } from "../../src/embedded.ts";
 import { connect } from "../../src/store/connect.ts";
 import { migrate } from "../../src/store/migrations.ts";
+import { testOnSmallDisk } from "../small-disk.ts";
 import { MIGRATIONS } from "../template.ts";
 import {
   codes,
@@ -46,7 +47,7 @@ async function within<T>(
   }
 }
 
-test.runIf(process.getuid?.() === 0 && process.platform === "linux")(
+testOnSmallDisk(
   "a full disk under the database is answered busy, and loses nothing that was accepted",
   async () => {
     const disk = await mkdtemp(join(tmpdir(), "minutebook-disk-"));

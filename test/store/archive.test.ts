@@ -6,6 +6,7 @@ import { pathToFileURL } from "node:url";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { encodeUtf8 } from "../../src/core/text.ts";
 import { folderArchive, openArchive } from "../../src/store/archive.ts";
+import { testOnSmallDisk } from "../small-disk.ts";
 
 const LOG = "0123456789abcdef0123456789abcdef";
 const TILE = `${LOG}/tile/0/x001/x234/067`;
@@ -165,7 +166,7 @@ test("ARCHIVE_URL names a folder as a URL or as a path, and nothing else", async
   expect(() => openArchive("https://archive.example/")).toThrow("only a folder");
 });
 
-test.runIf(process.getuid?.() === 0 && process.platform === "linux")(
+testOnSmallDisk(
   "a full disk is unavailable, leaves no torn file, and is got over when there is room",
   async () => {
     execFileSync("mount", ["-t", "tmpfs", "-o", "size=256k", "minutebook-test", root]);
