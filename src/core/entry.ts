@@ -169,6 +169,31 @@ export const BODY = {
     closing: IntegerText,
     salt: SaltText,
   }),
+  /** A key that checkpoints or receipts are signed with from here on, or no longer. */
+  log_key: z.strictObject({
+    approval: IndexOrNone,
+    by: NonEmptyText,
+    purpose: z.enum(["checkpoint", "receipt"]),
+    salt: SaltText,
+    state: z.enum(["added", "retired"]),
+    /** C2SP signed-note; named `<origin>` for checkpoints, `<origin>/receipt` for receipts. */
+    vkey: NonEmptyText,
+  }),
+  /** Whether anyone may read the log; the newest counts. */
+  visibility: z.strictObject({
+    approval: IndexOrNone,
+    by: NonEmptyText,
+    public: z.boolean(),
+    salt: SaltText,
+  }),
+  /** Another archive stands in for one that was lost; `size` and `root` are of what was sealed then. */
+  archive_adopted: z.strictObject({
+    by: NonEmptyText,
+    reason: NonEmptyText,
+    root: HashText,
+    salt: SaltText,
+    size: IntegerText,
+  }),
 } as const;
 
 export type Kind = keyof typeof BODY;
