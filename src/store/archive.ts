@@ -1,7 +1,7 @@
 /**
  * The archive: tiles, bundles and checkpoints outside the database, shared by all processes of the
  * service. Nothing in it is ever replaced. Every path begins with the log's id:
- * `<log>/tile/…` (core/tile.ts) and `<log>/checkpoint/<size>`.
+ * `<log>/tile/…` (core/tile.ts), `<log>/checkpoint/<size>` and `<log>/cosignature/<size>/<key id>`.
  */
 import { opendir, readFile, stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
@@ -43,7 +43,7 @@ export class ArchiveError extends Error {
 
 /** What is written here is fixed in form; a path of any other could leave the root. */
 const PATH =
-  /^[0-9a-f]{32}\/(?:checkpoint\/(?:0|[1-9][0-9]{0,18})|tile\/(?:entries|[0-9]{1,2})\/(?:x[0-9]{3}\/)*[0-9]{3}(?:\.p\/[1-9][0-9]{0,2})?)$/;
+  /^[0-9a-f]{32}\/(?:checkpoint\/(?:0|[1-9][0-9]{0,18})|cosignature\/(?:0|[1-9][0-9]{0,18})\/[0-9a-f]{8}|tile\/(?:entries|[0-9]{1,2})\/(?:x[0-9]{3}\/)*[0-9]{3}(?:\.p\/[1-9][0-9]{0,2})?)$/;
 const LOG = /^[0-9a-f]{32}$/;
 const SIZE = /^(?:0|[1-9][0-9]{0,18})$/;
 const SCHEME = /^[a-z][a-z0-9+.-]+:/i;
@@ -61,6 +61,10 @@ export function openArchive(location: string): Archive {
 
 export function checkpointPath(log: string, size: bigint): string {
   return `${log}/checkpoint/${size}`;
+}
+
+export function cosignaturePath(log: string, size: bigint, keyId: string): string {
+  return `${log}/cosignature/${size}/${keyId}`;
 }
 
 /** An archive in a folder, which must exist and take hard links. Several processes may share it. */

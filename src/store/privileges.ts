@@ -15,6 +15,7 @@ const GUARDED = {
   reports: CHANGE,
   keys: CHANGE,
   checkpoints: CHANGE | TRUNCATE,
+  cosignatures: CHANGE | TRUNCATE,
 };
 const APPEND_ONLY = Object.keys(GUARDED);
 

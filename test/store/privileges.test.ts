@@ -76,6 +76,7 @@ test.each([
   ["truncate on reports", ["it has TRUNCATE on reports"]],
   ["update on keys", ["it has UPDATE on keys"]],
   ["trigger on checkpoints", ["it has TRIGGER on checkpoints"]],
+  ["delete on cosignatures", ["it has DELETE on cosignatures"]],
   ["set on parameter session_replication_role", ["it may set session_replication_role"]],
   ["create on schema public", ["it may create in schema public"]],
   ["pg_execute_server_program", ["pg_execute_server_program runs programs on the server"]],
@@ -125,7 +126,7 @@ test("a role that may create in the database is refused", async () => {
   expect(await reasons(sql)).toEqual([`it may create in database ${databaseName()}`]);
 });
 
-const GUARDED = ["entries", "jobs", "reports", "keys", "checkpoints"];
+const GUARDED = ["entries", "jobs", "reports", "keys", "checkpoints", "cosignatures"];
 
 test.each<[string, (table: string) => string]>([
   ["dropped", (table) => `drop trigger ${table}_append_only on ${table}`],
@@ -183,6 +184,7 @@ test("what is written once refuses the owner too, and a superuser under session_
     ...GUARDED.flatMap((table) => [`update ${table} set log = log`, `delete from ${table}`]),
     "truncate entries",
     "truncate checkpoints",
+    "truncate cosignatures",
   ]) {
     await expect(db.owner.unsafe(statement), statement).rejects.toThrow(/append-only/);
     await expect(

@@ -1,0 +1,113 @@
+/** Table `cosignatures`: what witnesses signed, written once, each after it is durable in the archive. */
+import type { Hash } from "../core/hash.ts";
+import type { Sql } from "./connect.ts";
+
+export interface Cosignature {
+  /** Of the witness's key. */
+  name: string;
+  /** 8 hex digits. */
+  key_id: string;
+  /** The signature line of the note, with its newline. */
+  line: string;
+}
+
+/** A stored checkpoint; `note` has the log's own signatures alone. */
+export interface CosignedCheckpoint {
+  size: bigint;
+  root: Hash;
+  note: string;
+  cosignatures: Cosignature[];
+}
+
+/** @param time seconds since the epoch, as the witness signed them */
+export async function insertCosignature(
+  sql: Sql,
+  { log, size, time, ...row }: Cosignature & { log: string; size: bigint; time: bigint },
+): Promise<void> {
+  await sql`
+    insert into cosignatures (log, size, name, key_id, line, cosigned_at)
+    values (
+      ${log}, ${size}, ${row.name}, ${row.key_id}, ${row.line}, to_timestamp(${time}::bigint)
+    )
+    on conflict do nothing`;
+}
+
+/** The largest size that this key has cosigned, of all that is stored. */
+export async function lastCosigned(sql: Sql, log: string, keyId: string): Promise<bigint> {
+  const [row] = await sql<[{ size: bigint }]>`
+    select coalesce(max(size), 0) as size
+    from cosignatures
+    where log = ${log} and key_id = ${keyId}`;
+  return row.size;
+}
+
+/** The checkpoint of that size; without one, the newest. */
+export async function readCosigned(
+  sql: Sql,
+  log: string,
+  size?: bigint,
+): Promise<CosignedCheckpoint | undefined> {
+  const wanted =
+    size === undefined
+      ? sql`(select max(size) from checkpoints where log = ${log})`
+      : sql`${size}::bigint`;
+  return collected(
+    await sql<Row[]>`
+      select size, root, note, name, key_id, line
+      from checkpoints
+      left join cosignatures using (log, size)
+      where log = ${log} and size = ${wanted}
+      order by name, key_id`,
+  )[0];
+}
+
+/**
+ * Checkpoints that anyone has cosigned, the newest first; of sizes from `from` on and below `below`,
+ * at most `limit` of them.
+ */
+export async function listCosigned(
+  sql: Sql,
+  log: string,
+  { from, below, limit }: { from: bigint; below: bigint | null; limit: number },
+): Promise<CosignedCheckpoint[]> {
+  return collected(
+    await sql<Row[]>`
+      select size, root, note, name, key_id, line
+      from (
+        select distinct size
+        from cosignatures
+        where log = ${log} and size >= ${from} and (${below}::bigint is null or size < ${below})
+        order by size desc
+        limit ${limit}
+      ) as sizes
+      join checkpoints using (size)
+      join cosignatures using (log, size)
+      where log = ${log}
+      order by size desc, name, key_id`,
+  );
+}
+
+interface Row {
+  size: bigint;
+  root: Hash;
+  note: string;
+  name: string | null;
+  key_id: string | null;
+  line: string | null;
+}
+
+/** Rows of one checkpoint stand together. */
+function collected(rows: readonly Row[]): CosignedCheckpoint[] {
+  const found: CosignedCheckpoint[] = [];
+  for (const { size, root, note, name, key_id, line } of rows) {
+    let last = found.at(-1);
+    if (last?.size !== size) {
+      last = { size, root, note, cosignatures: [] };
+      found.push(last);
+    }
+    if (name !== null && key_id !== null && line !== null) {
+      last.cosignatures.push({ name, key_id, line });
+    }
+  }
+  return found;
+}
