@@ -3,7 +3,7 @@ import { generateKeyPairSync, randomBytes } from "node:crypto";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { formatVkey } from "../src/core/note.ts";
-import { noteSigner } from "../src/custody.ts";
+import { heldKey } from "../src/custody.ts";
 import { removePostgres, startPostgres, type Urls } from "../src/embedded.ts";
 import { systemClock } from "../src/flow/clock.ts";
 import { claim } from "../src/flow/key/claim.ts";
@@ -12,6 +12,11 @@ import { type Appender, openAppender } from "../src/flow/log/append.ts";
 import { create, NewLog } from "../src/flow/log/create.ts";
 import { openGuard } from "../src/flow/log/guard.ts";
 import { type Sealer, seal } from "../src/flow/log/seal.ts";
+import {
+  type CheckpointSigner,
+  checkpointSigner,
+  type SignerFor,
+} from "../src/flow/log/signed-checkpoint.ts";
 import { card } from "../src/flow/rate/card.ts";
 import { sha256 } from "../src/flow/report/signature.ts";
 import type { SignedReport } from "../src/flow/report/verify.ts";
@@ -52,9 +57,9 @@ export async function openLedger(
   await migrated(embedded.urls.owner);
   const sql = connect(embedded.urls.writer, { name: "bench" });
   const { privateKey } = generateKeyPairSync("ed25519");
-  const signers = new Map<string, ReturnType<typeof noteSigner>>();
-  const signerFor = (log: string): ReturnType<typeof noteSigner> => {
-    const signer = signers.get(log) ?? noteSigner(`bench.test/${log}`, privateKey);
+  const signers = new Map<string, CheckpointSigner>();
+  const signerFor: SignerFor = async (_, log) => {
+    const signer = signers.get(log) ?? checkpointSigner(`bench.test/${log}`, [heldKey(privateKey)]);
     signers.set(log, signer);
     return signer;
   };
@@ -64,7 +69,6 @@ export async function openLedger(
   const door = { sql, clock: systemClock, random: randomBytes, hash: sha256, guard };
   const appender = openAppender({ ...door, failed: fail });
   const { log, fleet, ...claimed } = await found(appender);
-  const { name, publicKey } = signerFor(log);
   return {
     log,
     fleet,
@@ -72,7 +76,7 @@ export async function openLedger(
     sql,
     urls: embedded.urls,
     archive,
-    vkey: formatVkey(name, publicKey),
+    vkey: formatVkey(`bench.test/${log}`, heldKey(privateKey).publicKey),
     append: (verdicts) => appendAll(appender, log, verdicts),
     seal: async () => {
       if ((await seal({ ...sealer, log })) === undefined) throw new Error("bench: nothing sealed");

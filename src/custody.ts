@@ -21,7 +21,7 @@ import {
 } from "node:fs";
 import { dirname } from "node:path";
 import { ConfigError } from "./config.ts";
-import type { Signer } from "./core/note.ts";
+import type { SigningKey } from "./flow/key/signing-key.ts";
 
 const OTHERS = 0o077;
 const SECRET_BYTES = 32;
@@ -59,9 +59,8 @@ export function rawPublicKey(key: KeyObject): Uint8Array {
   return new Uint8Array(Buffer.from(x ?? "", "base64url"));
 }
 
-/** The log's signer: its name is the origin (C2SP tlog-checkpoint). */
-export function noteSigner(name: string, key: KeyObject): Signer {
-  return { name, publicKey: rawPublicKey(key), sign: (message) => sign(null, message, key) };
+export function heldKey(key: KeyObject): SigningKey {
+  return { publicKey: rawPublicKey(key), sign: async (message) => sign(null, message, key) };
 }
 
 function readSecret(file: string): string {

@@ -2,12 +2,12 @@
 import { randomBytes } from "node:crypto";
 import { availableParallelism } from "node:os";
 import type { Config } from "../config.ts";
-import type { Signer } from "../core/note.ts";
-import { noteSigner } from "../custody.ts";
+import { heldKey } from "../custody.ts";
 import type { Clock } from "../flow/clock.ts";
 import type { ServiceVersion } from "../flow/log/announce.ts";
 import { openAppender } from "../flow/log/append.ts";
 import { openGuard, type SealGuard } from "../flow/log/guard.ts";
+import { type CheckpointSigner, checkpointSigner } from "../flow/log/signed-checkpoint.ts";
 import { openDirectory } from "../flow/report/directory.ts";
 import { openIntake } from "../flow/report/intake.ts";
 import { openRegister } from "../flow/report/register.ts";
@@ -24,8 +24,7 @@ export interface Engine {
   guard: SealGuard;
   metrics: Metrics;
   background: Background;
-  /** Its name is the log's origin; the same object for the same log. */
-  signerFor: (log: string) => Signer;
+  signerOf: (log: string) => CheckpointSigner;
   /** When nobody asks any more: what was taken is answered, then sealed and folded. */
   stop(): Promise<void>;
 }
@@ -48,7 +47,8 @@ export function startEngine(options: {
   const hash = sha256;
   const random = (bytes: number): Uint8Array => new Uint8Array(randomBytes(bytes));
   const warn = (what: string) => (error: unknown) => log.warn({ err: error }, what);
-  const signerFor = signers(config.serviceName, foundation);
+  const signerOf = signers(config.serviceName, foundation);
+  const signerFor = async (_: unknown, name: string) => signerOf(name);
   const guard = openGuard({ archive, signerFor, clock, hash });
   const directory = openDirectory(sql);
   const register = openRegister({ sql, clock, failed: warn("register of refusals") });
@@ -78,7 +78,7 @@ export function startEngine(options: {
     guard,
     metrics,
     background,
-    signerFor,
+    signerOf,
     stop: async () => {
       await background.stop();
       await Promise.all([verifier.close(), register.close()]);
@@ -86,10 +86,10 @@ export function startEngine(options: {
   };
 }
 
-function signers(serviceName: string, { logKey }: Foundation): (log: string) => Signer {
-  const known = new Map<string, Signer>();
+function signers(serviceName: string, { logKey }: Foundation): Engine["signerOf"] {
+  const known = new Map<string, CheckpointSigner>();
   return (log) => {
-    const signer = known.get(log) ?? noteSigner(`${serviceName}/${log}`, logKey);
+    const signer = known.get(log) ?? checkpointSigner(`${serviceName}/${log}`, [heldKey(logKey)]);
     known.set(log, signer);
     return signer;
   };

@@ -126,9 +126,9 @@ function servicesOf(
   };
 }
 
-function identities({ signerFor }: Engine) {
+function identities({ signerOf }: Engine) {
   return (log: string) => {
-    const { name: origin, publicKey } = signerFor(log);
+    const { name: origin, publicKey } = signerOf(log).vkey;
     return { origin, vkey: formatVkey(origin, publicKey) };
   };
 }

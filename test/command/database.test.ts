@@ -1,9 +1,10 @@
+import { sign } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { dataFolder } from "../../src/command/folder.ts";
-import { ensureSigningKey, noteSigner } from "../../src/custody.ts";
+import { ensureSigningKey, rawPublicKey } from "../../src/custody.ts";
 import { findPostgres, removePostgres, startPostgres } from "../../src/embedded.ts";
 import { connect } from "../../src/store/connect.ts";
 import { writeHistory } from "../flow/history.ts";
@@ -171,7 +172,12 @@ test("of a data folder, check takes the key that its service signs with, under t
   undo.push(() => owner.end());
   const own = new TestLedger("d".repeat(32));
   await own.load(owner);
-  const signer = noteSigner(`our.service/${own.log}`, ensureSigningKey(places.keys.log));
+  const key = ensureSigningKey(places.keys.log);
+  const signer = {
+    name: `our.service/${own.log}`,
+    publicKey: rawPublicKey(key),
+    sign: (message: Uint8Array) => sign(null, message, key),
+  };
   await own.seal(owner, own.size, signer);
   const named = (SERVICE_NAME: string) => minutebook(["check", "--data", data], { SERVICE_NAME });
   expect((await named("our.service")).status).toBe(0);

@@ -2,7 +2,6 @@
 import { hash } from "node:crypto";
 import { encodeEntry, GENESIS_PREV } from "../../src/core/entry.ts";
 import { type Hash, leafHash, type Sha256 } from "../../src/core/hash.ts";
-import type { Signer } from "../../src/core/note.ts";
 import { instantText } from "../../src/core/unit.ts";
 import { openGuard } from "../../src/flow/log/guard.ts";
 import type { Sealer } from "../../src/flow/log/seal.ts";
@@ -10,21 +9,15 @@ import { type Archive, folderArchive } from "../../src/store/archive.ts";
 import type { Sql } from "../../src/store/connect.ts";
 import { insertEntries, type NewEntry } from "../../src/store/entries.ts";
 import { testKey } from "../signing.ts";
+import { signersUnder } from "./signer.ts";
 
 export const CHAIN_START = Date.UTC(2026, 10, 1);
 const PAGE = 4_096;
 
 export const nodeHash: Sha256 = (bytes) => new Uint8Array(hash("sha256", bytes, "buffer"));
 
-const KEY = testKey(7);
-const ownSigners = new Map<string, Signer>();
-
 /** The log key of the service that these tests stand for. */
-export function signerFor(log: string): Signer {
-  const signer = ownSigners.get(log) ?? { name: `chain.test/${log}`, ...KEY };
-  ownSigners.set(log, signer);
-  return signer;
-}
+export const { signerFor, vkeyOf } = signersUnder("chain.test", testKey(7));
 
 /** The same number gives the same log, to the byte; with `fork`, another one from that index on. */
 export class Chain {

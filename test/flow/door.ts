@@ -13,7 +13,6 @@ import {
 import { leafHash, type Sha256 } from "../../src/core/hash.ts";
 import { canonical, type Json } from "../../src/core/json.ts";
 import { compact, headerSegment } from "../../src/core/jws.ts";
-import type { Signer } from "../../src/core/note.ts";
 import { type Report, TYP } from "../../src/core/report.ts";
 import { encodeBase64, encodeUtf8, equal } from "../../src/core/text.ts";
 import { claim } from "../../src/flow/key/claim.ts";
@@ -32,6 +31,7 @@ import { readEntries } from "../../src/store/entries.ts";
 import { CARD, jwk, kidOf, LONG_AGO, NOW, RUNNER, report as reportOf } from "../core/history.ts";
 import { type FreshDatabase, freshDatabase } from "../postgres.ts";
 import { testKey } from "../signing.ts";
+import { signersUnder } from "./signer.ts";
 
 export const sha256: Sha256 = (bytes) => new Uint8Array(hash("sha256", bytes, "buffer"));
 
@@ -44,11 +44,8 @@ function counting(seed: string): (bytes: number) => Uint8Array {
   };
 }
 
-const KEY = testKey(9);
-
-function signerFor(log: string): Signer {
-  return { name: `door.test/${log}`, ...KEY };
-}
+/** The log key of the service that these tests stand for. */
+export const { signerFor, vkeyOf } = signersUnder("door.test", testKey(9));
 
 export type Door = ReturnType<typeof openDoor>;
 

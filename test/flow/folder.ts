@@ -5,12 +5,12 @@ import { join } from "node:path";
 import { expect, onTestFinished } from "vitest";
 import { encodeBundle } from "../../src/core/bundle.ts";
 import { type Checkpoint, parseCheckpoint } from "../../src/core/checkpoint.ts";
-import { formatVkey, openNote, parseVkey } from "../../src/core/note.ts";
+import { openNote } from "../../src/core/note.ts";
 import { encodeBase64 } from "../../src/core/text.ts";
 import { bundlePath } from "../../src/core/tile.ts";
 import { naiveRoot, naiveTiles } from "../core/merkle.ts";
 import { verifyByOpenssl } from "../signing.ts";
-import { type Chain, signerFor } from "./chain.ts";
+import { type Chain, vkeyOf } from "./chain.ts";
 
 /** An empty folder that goes with the test. */
 export async function archiveFolder(): Promise<string> {
@@ -50,10 +50,8 @@ export function naiveFiles(chain: Chain, sizes: readonly number[]): Map<string, 
 
 /** The checkpoint, opened with nothing but the public key. */
 export function openArchived(chain: Chain, base64: string | undefined): Checkpoint | undefined {
-  const { name, publicKey } = signerFor(chain.log);
-  const vkey = parseVkey(formatVkey(name, publicKey));
   const note = Buffer.from(base64 ?? "", "base64").toString();
-  const opened = openNote(note, vkey ? [vkey] : [], verifyByOpenssl);
+  const opened = openNote(note, [vkeyOf(chain.log)], verifyByOpenssl);
   return "text" in opened ? parseCheckpoint(opened.text) : undefined;
 }
 

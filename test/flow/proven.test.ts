@@ -1,6 +1,5 @@
 /** What the one door writes and the sealer signs is what check and rebuild expect, to the last row. */
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { formatVkey, parseVkey } from "../../src/core/note.ts";
 import { TYP } from "../../src/core/report.ts";
 import { check } from "../../src/flow/check/check.ts";
 import type { CheckEvent } from "../../src/flow/check/event.ts";
@@ -14,7 +13,6 @@ import { refresh } from "../../src/flow/usage/fold.ts";
 import { rebuild } from "../../src/flow/usage/rebuild.ts";
 import { folderArchive } from "../../src/store/archive.ts";
 import { CARD, jwk, kidOf, NOW, PROJECT_CLASS, QUOTA } from "../core/history.ts";
-import { testKey } from "../signing.ts";
 import {
   closeHouse,
   codes,
@@ -26,6 +24,8 @@ import {
   reported,
   sha256,
   sign,
+  signerFor,
+  vkeyOf,
 } from "./door.ts";
 
 let house: House;
@@ -37,15 +37,13 @@ beforeAll(async () => {
 });
 afterAll(() => closeHouse(house));
 
-/** The same as the door's own guard trusts. */
-const signer = (log: string) => ({ name: `door.test/${log}`, ...testKey(9) });
 const UNKNOWN = "0d4c5f57-6d2b-4c7c-a5ad-7f3a0f1d2c3b";
 
 async function publish(log: string): Promise<void> {
   const archive = folderArchive(house.archive);
   const clock = { now: () => door.now };
-  const guard = openGuard({ archive, signerFor: signer, clock });
-  await seal({ sql: house.database.writer, archive, guard, signerFor: signer, clock, log });
+  const guard = openGuard({ archive, signerFor, clock });
+  await seal({ sql: house.database.writer, archive, guard, signerFor, clock, log });
   await refresh({ sql: house.database.writer, clock });
 }
 
@@ -149,10 +147,7 @@ async function successor(log: string, seed: number, heir: number): Promise<strin
 
 async function expectProven(): Promise<void> {
   const { owner, reader } = house.database;
-  const vkeys = (log: string) => {
-    const { name, publicKey } = signer(log);
-    return [parseVkey(formatVkey(name, publicKey))].filter((vkey) => vkey !== undefined);
-  };
+  const vkeys = (log: string) => [vkeyOf(log)];
   const events: CheckEvent[] = [];
   const notary = { vkeys, verify: verifySignature };
   for await (const event of check({ sql: reader }, { hash: sha256, notary })) events.push(event);

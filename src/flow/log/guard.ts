@@ -3,7 +3,6 @@
  * neither appended to nor signed (DESIGN §1, invariant 8).
  */
 import type { Hash, Sha256 } from "../../core/hash.ts";
-import type { Signer } from "../../core/note.ts";
 import type { Problem, ProblemCode } from "../../core/problem.ts";
 import { equal } from "../../core/text.ts";
 import { edgeRoot } from "../../core/tile.ts";
@@ -15,7 +14,7 @@ import { readSeal, readServerStart, type Seal } from "../../store/seals.ts";
 import type { Clock } from "../clock.ts";
 import { extend } from "./extend.ts";
 import { logBehind, refusalOf } from "./refusal.ts";
-import { openCheckpoint } from "./signed-checkpoint.ts";
+import type { SignerFor } from "./signed-checkpoint.ts";
 
 /**
  * A log's head as the database shows it. `serverStart` is the text of pg_postmaster_start_time(),
@@ -57,8 +56,7 @@ export interface SealGuard extends Guard {
 
 export interface GuardOptions {
   archive: Archive;
-  /** Its name is the log's origin. */
-  signerFor: (log: string) => Signer;
+  signerFor: SignerFor;
   clock: Clock;
   hash?: Sha256;
 }
@@ -163,7 +161,8 @@ async function assertAgreement(
     throw logBehind(`sealed to ${seal.size}, but the archive holds no checkpoint`);
   }
   const { size, note } = archived;
-  const checkpoint = openCheckpoint(signerFor(log), note);
+  const signer = await signerFor(tx, log, head.size);
+  const checkpoint = signer.open(note);
   if (checkpoint?.size !== size) throw logBehind(`the archive's checkpoint ${size} is not ours`);
   if (size < seal.size) throw logBehind(`sealed to ${seal.size}, archived only to ${size}`);
   if (size > head.size) throw logBehind(`archived to ${size}, head at ${head.size}`);

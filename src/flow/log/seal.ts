@@ -3,8 +3,8 @@
  * between any two effects leaves a state from which the next seal goes on (DESIGN §5).
  */
 import { encodeBundle } from "../../core/bundle.ts";
+import { formatCheckpoint } from "../../core/checkpoint.ts";
 import type { Hash, Sha256 } from "../../core/hash.ts";
-import type { Signer } from "../../core/note.ts";
 import { decodeUtf8, encodeUtf8, equal } from "../../core/text.ts";
 import {
   bundlePath,
@@ -24,15 +24,14 @@ import type { Clock } from "../clock.ts";
 import { extend } from "./extend.ts";
 import type { SealGuard } from "./guard.ts";
 import { logBehind, refusalOf } from "./refusal.ts";
-import { openCheckpoint, signCheckpoint } from "./signed-checkpoint.ts";
+import type { CheckpointSigner, SignerFor } from "./signed-checkpoint.ts";
 
 export interface Sealer {
   /** As writer. */
   sql: Sql;
   archive: Archive;
   guard: SealGuard;
-  /** Its name is the log's origin, `<service name>/<log>`; the same object for the same log. */
-  signerFor: (log: string) => Signer;
+  signerFor: SignerFor;
   clock: Clock;
   hash?: Sha256;
 }
@@ -46,8 +45,8 @@ export interface Sealed {
 /**
  * Seals all that is committed. Undefined when nothing is new, or another process is at it.
  *
- * @throws Problem `log-behind`, `archive-unavailable`: nothing was signed, and appends to this log
- *   are refused until a seal goes through
+ * @throws Problem `log-behind`, `archive-unavailable`, `signer-unavailable`: nothing was signed, and
+ *   appends to this log are refused until a seal goes through
  */
 export async function seal(options: Sealer & { log: string }): Promise<Sealed | undefined> {
   const { sql, guard, log } = options;
@@ -74,7 +73,7 @@ async function sealLocked(
   if (from === undefined) return "busy";
   // After the lock, so that the head is never older than the seal.
   const head = await guard.assertSealable(tx, log);
-  const signer = signerFor(log);
+  const signer = await signerFor(tx, log, head.size);
   await assertArchived(archive, signer, log, from, hash);
   if (from.size === head.size) return "unchanged";
 
@@ -93,7 +92,7 @@ async function sealLocked(
 /** Only archived checkpoints are built upon: what the database says was sealed may be out of date. */
 async function assertArchived(
   archive: Archive,
-  signer: Signer,
+  signer: CheckpointSigner,
   log: string,
   from: Seal,
   hash: Sha256 | undefined,
@@ -145,11 +144,11 @@ function tileFile(log: string, { level, index, width, bytes }: Tile): NewFile {
 /** The note that is durable in the archive for this tree: ours, or of a sealer that died after it. */
 async function publish(
   archive: Archive,
-  signer: Signer,
+  signer: CheckpointSigner,
   log: string,
   tree: Sealed,
 ): Promise<string> {
-  const note = signCheckpoint(signer, tree);
+  const note = await signer.sign(formatCheckpoint({ origin: signer.vkey.name, ...tree }));
   const path = checkpointPath(log, tree.size);
   if ((await archive.create(path, encodeUtf8(note))) === "created") return note;
   const adopted = await archivedNote(archive, signer, log, tree);
@@ -160,14 +159,14 @@ async function publish(
 /** @throws Problem `log-behind` when the archive holds a checkpoint of this size for another tree */
 async function archivedNote(
   archive: Archive,
-  signer: Signer,
+  signer: CheckpointSigner,
   log: string,
   { size, root }: Sealed,
 ): Promise<string | undefined> {
   const bytes = await archive.get(checkpointPath(log, size));
   if (bytes === undefined) return undefined;
   const note = decodeUtf8(bytes) ?? "";
-  const checkpoint = openCheckpoint(signer, note);
+  const checkpoint = signer.open(note);
   if (checkpoint?.size !== size || !equal(checkpoint.root, root)) {
     throw logBehind(`the archive's checkpoint ${size} is another one`);
   }

@@ -1,5 +1,5 @@
-/** Checkpoints as the archive holds them: notes under the log's own key. */
-import { type Checkpoint, formatCheckpoint, parseCheckpoint } from "../../core/checkpoint.ts";
+/** Checkpoints as the archive holds them: notes under the log's own keys. */
+import { type Checkpoint, parseCheckpoint } from "../../core/checkpoint.ts";
 import {
   formatVkey,
   openNote,
@@ -8,27 +8,64 @@ import {
   signNote,
   type Vkey,
 } from "../../core/note.ts";
+import { encodeUtf8 } from "../../core/text.ts";
+import type { Transaction } from "../../store/connect.ts";
+import type { SigningKey } from "../key/signing-key.ts";
 import { verifySignature } from "../report/signature.ts";
 
-/** Reading a key costs a scalar multiplication: once for each signer. */
-const vkeys = new WeakMap<Signer, Vkey>();
-
-export function signCheckpoint(signer: Signer, tree: Omit<Checkpoint, "origin">): string {
-  return signNote(formatCheckpoint({ origin: signer.name, ...tree }), [signer]);
+/** Who signs the checkpoints of one log, and whose signatures on them count. */
+export interface CheckpointSigner {
+  /** The first key that signs. Its name is the log's origin, as that of all its keys. */
+  readonly vkey: Vkey;
+  /**
+   * The note over a checkpoint's text, with a line of each key in force.
+   *
+   * @throws Problem `signer-unavailable`: nothing is signed unless all sign
+   */
+  sign(text: string): Promise<string>;
+  /** Undefined unless a key that is or was the log's signed the note, and for this log. */
+  open(note: string): Checkpoint | undefined;
 }
 
-/** Undefined unless this signer signed the note, and for this log. */
-export function openCheckpoint(signer: Signer, note: string): Checkpoint | undefined {
-  const opened = openNote(note, [vkeyOf(signer)], verifySignature);
-  if ("problem" in opened) return undefined;
-  const checkpoint = parseCheckpoint(opened.text);
-  return checkpoint?.origin === signer.name ? checkpoint : undefined;
+/** The signer of a log by what its entries 0 … size−1 say of its keys. */
+export type SignerFor = (tx: Transaction, log: string, size: bigint) => Promise<CheckpointSigner>;
+
+/**
+ * @param keys those in force, at least one
+ * @param others trusted besides, and not signed with any more, or not yet
+ * @throws Error when a key is not one that a note can be verified with
+ */
+export function checkpointSigner(
+  origin: string,
+  keys: readonly SigningKey[],
+  others: readonly Vkey[] = [],
+): CheckpointSigner {
+  const own = keys.map(({ publicKey }) => vkeyOf(origin, publicKey));
+  const [vkey] = own;
+  if (vkey === undefined) throw new Error("checkpoint: a log without a key");
+  return {
+    vkey,
+    sign: async (text) => {
+      const message = encodeUtf8(text);
+      return signNote(text, await Promise.all(keys.map((key) => signed(origin, key, message))));
+    },
+    open: (note) => {
+      const opened = openNote(note, [...own, ...others], verifySignature);
+      if ("problem" in opened) return undefined;
+      const checkpoint = parseCheckpoint(opened.text);
+      return checkpoint?.origin === origin ? checkpoint : undefined;
+    },
+  };
 }
 
-/** @throws Error when the signer's own key is not one that a note can be verified with */
-function vkeyOf(signer: Signer): Vkey {
-  const vkey = vkeys.get(signer) ?? parseVkey(formatVkey(signer.name, signer.publicKey));
+/** A signer that has signed already. */
+async function signed(name: string, key: SigningKey, message: Uint8Array): Promise<Signer> {
+  const signature = await key.sign(message);
+  return { name, publicKey: key.publicKey, sign: () => signature };
+}
+
+function vkeyOf(origin: string, publicKey: Uint8Array): Vkey {
+  const vkey = parseVkey(formatVkey(origin, publicKey));
   if (vkey === undefined) throw new Error("checkpoint: the log's key is inadmissible");
-  vkeys.set(signer, vkey);
   return vkey;
 }

@@ -14,6 +14,7 @@ import {
   sealedAtTwenty,
   unavailable,
 } from "../guarded.ts";
+import { signersUnder } from "../signer.ts";
 
 /** The database, and one that holds what a restored or left-behind copy of it would. */
 let db: FreshDatabase;
@@ -85,8 +86,11 @@ describe(`${INVARIANT_8}: the archive`, () => {
     const foreign = new Chain(4);
     const foreignRoot = await archiveFolder();
     await foreign.growTo(copy.writer, 20);
-    const signer = { name: `chain.test/${chain.log}`, ...testKey(8) };
-    const theirs = sealerOf(copy.writer, foreignRoot, () => signer);
+    const theirs = sealerOf(
+      copy.writer,
+      foreignRoot,
+      signersUnder("chain.test", testKey(8)).signerFor,
+    );
     await seal({ ...theirs, log: chain.log });
     await expectRefused(db, foreignRoot, chain);
     expect(await archived(root)).not.toEqual(await archived(foreignRoot));
