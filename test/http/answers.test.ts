@@ -121,8 +121,10 @@ async function reports(): Promise<void> {
 /** A schema that the process was not tested with. */
 async function unready(): Promise<void> {
   const { owner } = house.database;
-  await owner`delete from migrations where version = '0003'`;
-  await owner`delete from schema_migrations where version = '0003'`;
+  await owner`
+    delete from migrations where version = (select max(version) from schema_migrations)`;
+  await owner`
+    delete from schema_migrations where version = (select max(version) from schema_migrations)`;
   const isUnready = async (): Promise<void> => {
     const { status } = await ask(house, "GET /readyz");
     if (status !== 503) throw new Error("still ready");
