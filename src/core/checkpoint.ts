@@ -9,7 +9,8 @@ export interface Checkpoint {
   root: Hash;
 }
 
-const TEXT = /^([^\n]+)\n(0|[1-9][0-9]{0,18})\n([^\n]+)\n(?:[^\n]+\n)*$/;
+const TEXT = /^([^\n]+)\n([^\n]+)\n([^\n]+)\n(?:[^\n]+\n)*$/;
+const SIZE = /^(?:0|[1-9][0-9]{0,18})$/;
 const SIZE_MAX = 2n ** 63n - 1n;
 
 /** Three lines. Throws on an origin that is empty or has a line break, and on sizes out of bounds. */
@@ -24,7 +25,13 @@ export function formatCheckpoint({ origin, size, root }: Checkpoint): string {
 export function parseCheckpoint(text: string): Checkpoint | undefined {
   const [, origin, digits = "", base64 = ""] = TEXT.exec(text) ?? [];
   const root = decodeBase64(base64);
-  if (origin === undefined || root?.length !== 32) return undefined;
-  const size = BigInt(digits);
-  return size <= SIZE_MAX ? { origin, size, root } : undefined;
+  const size = parseSize(digits);
+  if (origin === undefined || size === undefined || root?.length !== 32) return undefined;
+  return { origin, size, root };
+}
+
+/** Sizes and indices as all formats of transparency logs write them: 0 … 2^63−1, no leading zeros. */
+export function parseSize(digits: string): bigint | undefined {
+  const size = SIZE.test(digits) ? BigInt(digits) : undefined;
+  return size !== undefined && size <= SIZE_MAX ? size : undefined;
 }

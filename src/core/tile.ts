@@ -1,6 +1,7 @@
 /** C2SP tlog-tiles: paths, and the growing right edge of a log. */
 import type { Hash, Sha256 } from "./hash.ts";
 import { rootHash } from "./merkle.ts";
+import type { Node, ReadNode } from "./proof.ts";
 import { concat } from "./text.ts";
 
 /** Hashes of a full tile, and entries of a full bundle. */
@@ -8,14 +9,26 @@ export const TILE_WIDTH = 256;
 const TILE_BITS = 8n;
 const LEVEL_MAX = 63;
 const HASH_BYTES = 32;
+/** Six groups of digits: more than any tile below 2^63 entries has. */
+const PATH =
+  /^tile\/(entries|0|[1-9][0-9]?)\/((?:x[0-9]{3}\/){0,5}[0-9]{3})(?:\.p\/([1-9][0-9]{0,2}))?$/;
 
-/** `bytes` are `width` hashes of 32 bytes, 1 ≤ width ≤ 256. */
-export interface Tile {
+/** Which tile, and how many hashes of it: 1 ≤ width ≤ 256. */
+export interface TileName {
   level: number;
   index: bigint;
   width: number;
+}
+
+/** `bytes` are `width` hashes of 32 bytes. */
+export interface Tile extends TileName {
   bytes: Uint8Array;
 }
+
+/** What a path of the format names: a tile, or a bundle of `width` entries. */
+export type TilePath =
+  | ({ kind: "tile" } & TileName)
+  | { kind: "entries"; index: bigint; width: number };
 
 /**
  * All that growing and signing a log need of it: at most 255 hashes of each level. `levels[l]` holds
@@ -37,6 +50,61 @@ export function tilePath(level: number, index: bigint, width = TILE_WIDTH): stri
 /** `tile/entries/x001/x234/067`; with a width below 256, the partial bundle `….p/8`. */
 export function bundlePath(index: bigint, width = TILE_WIDTH): string {
   return `tile/entries/${indexPath(index, width)}`;
+}
+
+/** Undefined for every text that `tilePath` and `bundlePath` do not write. */
+export function parseTilePath(path: string): TilePath | undefined {
+  const [, kind = "", groups = "", digits] = PATH.exec(path) ?? [];
+  const width = digits === undefined ? TILE_WIDTH : Number(digits);
+  const level = kind === "entries" ? 0 : Number(kind);
+  if (groups === "" || level > LEVEL_MAX || width > TILE_WIDTH) return undefined;
+  const index = BigInt(groups.replaceAll(/[x/]/g, ""));
+  // Writing it again refuses groups of leading zeros, and the full width as that of a partial tile.
+  if (kind === "entries") {
+    return bundlePath(index, width) === path ? { kind, index, width } : undefined;
+  }
+  return tilePath(level, index, width) === path ? { kind: "tile", level, index, width } : undefined;
+}
+
+/**
+ * Does a checkpoint of this size imply this tile or bundle? It implies the full ones, and of each level
+ * the one partial; narrower ones are those of earlier checkpoints.
+ */
+export function isImplied(path: TilePath, size: bigint): boolean {
+  const level = path.kind === "entries" ? 0 : path.level;
+  return path.width === widthAt(level, path.index, size);
+}
+
+/** The tiles that hold these nodes, each once, as a checkpoint of this size implies them. */
+export function tilesOf(nodes: Iterable<Node>, size: bigint): TileName[] {
+  const names = new Map<string, TileName>();
+  for (const node of nodes) {
+    const { level, index, start, count } = placeOf(node);
+    const width = widthAt(level, index, size);
+    if (start + count > width) throw new Error("tile: a node past the size");
+    names.set(tileKey(level, index), { level, index, width });
+  }
+  return [...names.values()];
+}
+
+/**
+ * Reads nodes from tiles. A tile may hold more hashes than its width says; fewer, or a cut one, throw,
+ * and so does reading a node that they do not hold.
+ */
+export function tileNodes(tiles: Iterable<Tile>, hash?: Sha256): ReadNode {
+  const byKey = new Map<string, Hash[]>();
+  for (const { level, index, width, bytes } of tiles) {
+    if (bytes.length % HASH_BYTES !== 0 || bytes.length < width * HASH_BYTES) {
+      throw new Error(`tile: ${tilePath(level, index, width)} is cut short`);
+    }
+    byKey.set(tileKey(level, index), split(bytes));
+  }
+  return (node) => {
+    const { level, index, start, count } = placeOf(node);
+    const hashes = byKey.get(tileKey(level, index))?.slice(start, start + count) ?? [];
+    if (hashes.length < count) throw new Error(`tile: ${tilePath(level, index)} is not at hand`);
+    return rootHash(hashes, hash);
+  };
 }
 
 /**
@@ -115,6 +183,34 @@ function indexPath(index: bigint, width: number): string {
     groups.unshift(`x${String(rest % 1000n).padStart(3, "0")}`);
   }
   return `${groups.join("/")}${width < TILE_WIDTH ? `.p/${width}` : ""}`;
+}
+
+/** How many hashes a log of this size has in a tile; 0 or less when it has not come so far. */
+function widthAt(level: number, index: bigint, size: bigint): number {
+  const hashes = size >> (TILE_BITS * BigInt(level));
+  const rest = hashes - index * BigInt(TILE_WIDTH);
+  return rest < BigInt(TILE_WIDTH) ? Number(rest) : TILE_WIDTH;
+}
+
+/** Where a node lies: its tile, and the hashes there that it is the root of. */
+function placeOf({ level, index }: Node): {
+  level: number;
+  index: bigint;
+  start: number;
+  count: number;
+} {
+  const height = level % Number(TILE_BITS);
+  const first = index << BigInt(height);
+  return {
+    level: (level - height) / Number(TILE_BITS),
+    index: first >> TILE_BITS,
+    start: Number(first % BigInt(TILE_WIDTH)),
+    count: 2 ** height,
+  };
+}
+
+function tileKey(level: number, index: bigint): string {
+  return `${level}/${index}`;
 }
 
 /** Index of the tile at `level` that the next hash of a log of this size goes to. */

@@ -1,4 +1,4 @@
-/** RFC 6962 §2.1 and C2SP tlog-tiles word for word, recursive and slow: what the fast code is held to. */
+/** RFC 9162 §2.1 and C2SP tlog-tiles word for word, recursive and slow: what the fast code is held to. */
 import { createHash } from "node:crypto";
 import { EMPTY_ROOT, type Hash, type Sha256 } from "../../src/core/hash.ts";
 import { concat } from "../../src/core/text.ts";
@@ -16,10 +16,29 @@ export function naiveRoot(hashes: readonly Hash[]): Hash {
   const [only] = hashes;
   if (only === undefined) return EMPTY_ROOT;
   if (hashes.length === 1) return only;
-  let split = 1;
-  while (split * 2 < hashes.length) split *= 2;
+  const split = largestPowerOfTwoBelow(hashes.length);
   const left = naiveRoot(hashes.slice(0, split));
   return nodeSha256(concat(Uint8Array.of(1), left, naiveRoot(hashes.slice(split))));
+}
+
+/** PATH(m, D_n) of RFC 9162 §2.1.3.1. */
+export function naivePath(m: number, hashes: readonly Hash[]): Hash[] {
+  if (hashes.length === 1) return [];
+  const k = largestPowerOfTwoBelow(hashes.length);
+  const [left, right] = [hashes.slice(0, k), hashes.slice(k)];
+  return m < k
+    ? [...naivePath(m, left), naiveRoot(right)]
+    : [...naivePath(m - k, right), naiveRoot(left)];
+}
+
+/** SUBPROOF(m, D_n, b) of RFC 9162 §2.1.4.1; PROOF(m, D_n) with `whole`. */
+export function naiveSubproof(m: number, hashes: readonly Hash[], whole = true): Hash[] {
+  if (m === hashes.length) return whole ? [] : [naiveRoot(hashes)];
+  const k = largestPowerOfTwoBelow(hashes.length);
+  const [left, right] = [hashes.slice(0, k), hashes.slice(k)];
+  return m <= k
+    ? [...naiveSubproof(m, left, whole), naiveRoot(right)]
+    : [...naiveSubproof(m - k, right, false), naiveRoot(left)];
 }
 
 /** Path to bytes of every tile that a checkpoint over these leaves implies. */
@@ -38,4 +57,10 @@ export function naiveTiles(hashes: readonly Hash[]): Map<string, Uint8Array> {
     nodes = above;
   }
   return tiles;
+}
+
+function largestPowerOfTwoBelow(n: number): number {
+  let k = 1;
+  while (k * 2 < n) k *= 2;
+  return k;
 }
