@@ -52,8 +52,18 @@ export function compact(
   payload: string,
   sign: (input: Uint8Array) => Uint8Array,
 ): string {
-  const input = `${header}.${encodeBase64url(encodeUtf8(payload))}`;
-  const text = `${input}.${encodeBase64url(sign(encodeUtf8(input)))}`;
+  const input = signingInput(header, payload);
+  return signedCompact(input, sign(encodeUtf8(input)));
+}
+
+/** What is signed for a payload, for a signature that takes its time. */
+export function signingInput(header: string, payload: string): string {
+  return `${header}.${encodeBase64url(encodeUtf8(payload))}`;
+}
+
+/** Throws when the result passes 4,096 bytes. */
+export function signedCompact(input: string, signature: Uint8Array): string {
+  const text = `${input}.${encodeBase64url(signature)}`;
   if (text.length > COMPACT_BYTES_MAX) throw new Error("jws: longer than any reader takes");
   return text;
 }
