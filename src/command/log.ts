@@ -6,7 +6,8 @@ import { apiOf, example, group, instant, type ServerOptions, serverCommand } fro
 import { print, table } from "./print.ts";
 
 export function logCommand(): Command {
-  return group("log", "create and list logs", [createCommand(), listCommand()]).addHelpText(
+  const commands = [createCommand(), listCommand(), publishCommand(), restrictCommand()];
+  return group("log", "logs: create, list, and who may read them", commands).addHelpText(
     "after",
     example("log list"),
   );
@@ -77,5 +78,27 @@ function listCommand(): Command {
         return [log, unique_id, platform, size, sealed];
       });
       print(options, answer, table(["log", "unique_id", "platform", "size", "sealed"], rows));
+    });
+}
+
+function publishCommand(): Command {
+  return visibilityCommand("publish", "let anyone read a log, entries and all", true);
+}
+
+/** What was read once, or lies in a cache, stays known. */
+function restrictCommand(): Command {
+  return visibilityCommand("restrict", "only auditors, witnesses and the tenant read a log", false);
+}
+
+function visibilityCommand(name: string, description: string, isPublic: boolean): Command {
+  return serverCommand(name, description)
+    .argument("<log>", "the log's id")
+    .addHelpText("after", example(`log ${name} 0a1b…`))
+    .action(async (log: string, options: ServerOptions) => {
+      const path = `/v1/logs/${encodeURIComponent(log)}/visibility`;
+      const body = { public: isPublic };
+      const { index, ...rest } = await call<{ index: string }>(apiOf(options), "POST", path, body);
+      const who = isPublic ? "anyone may read" : "only who is entitled to may read";
+      print(options, { index, ...rest }, [`Entry ${index}: ${who} log ${log}.`]);
     });
 }

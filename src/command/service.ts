@@ -4,6 +4,9 @@ import { formatVkey } from "../core/note.ts";
 import { authenticator, type Role } from "../flow/authenticate.ts";
 import { type Clock, systemClock } from "../flow/clock.ts";
 import type { Appender } from "../flow/log/append.ts";
+import { openPublished } from "../flow/log/published.ts";
+import { openVisibility } from "../flow/log/visibility.ts";
+import { sha256 } from "../flow/report/signature.ts";
 import { createApp } from "../http/app.ts";
 import { connect, type Sql } from "../store/connect.ts";
 import { schemaHash } from "../store/migration-files.ts";
@@ -108,6 +111,13 @@ function servicesOf(
   return {
     flow,
     reading: { sql: reader, clock },
+    serving: {
+      sql: reader,
+      archive: foundation.archive,
+      published: openPublished({ sql: reader }),
+      visibility: openVisibility({ sql: reader, clock }),
+      hash: sha256,
+    },
     authenticate: authenticator(foundation.issuers, foundation.principalKey, (issuer, error) => {
       log.warn({ err: error, issuer }, "keys of an issuer, answered issuer-unavailable");
     }),

@@ -23,6 +23,7 @@ export const ROLES = [
   "finance",
   "approver",
   "auditor",
+  "witness",
   "viewer",
 ] as const;
 export const Role = z.enum(ROLES);

@@ -6,10 +6,14 @@
 import { Problem } from "../core/problem.ts";
 import type { Principal, Role } from "../flow/authenticate.ts";
 
-/** `runner`: the signed statement in the body is the credential. `anyone`: nothing is asked. */
-export type Audience = Role | "runner" | "anyone";
+/**
+ * `runner`: the signed statement in the body is the credential. `anyone`: nothing is asked. `public`:
+ * anyone, where the log was made public.
+ */
+export type Audience = Role | "runner" | "anyone" | "public";
 
 const READERS = ["operator", "finance", "approver", "auditor"] as const;
+const VERIFIERS = ["auditor", "witness", "viewer", "public"] as const;
 
 /** No bearer token is asked for, and none is looked at. */
 const OPEN = {
@@ -23,12 +27,23 @@ const OPEN = {
   "POST /v1/keys/rotate": ["runner"],
 } as const satisfies Record<string, readonly ("runner" | "anyone")[]>;
 
+/** A log as those see it who check it. A token may be left out, and one that is sent is looked at. */
+const PUBLISHED = {
+  "GET /logs/:log/checkpoint": VERIFIERS,
+  "GET /logs/:log/checkpoint/:size": VERIFIERS,
+  "GET /logs/:log/tile/:path": VERIFIERS,
+  "GET /v1/logs/:log/checkpoints": VERIFIERS,
+  "GET /v1/logs/:log/consistency": VERIFIERS,
+  "GET /v1/logs/:log/proofs": VERIFIERS,
+} as const satisfies Record<string, readonly (Role | "public")[]>;
+
 const GUARDED = {
   "GET /metrics": ["operator"],
 
   "POST /v1/enrolments": ["provisioner", "operator"],
   "POST /v1/keys/:kid/revoke": ["operator"],
   "POST /v1/logs": ["operator"],
+  "POST /v1/logs/:log/visibility": ["operator"],
   "POST /v1/logs/:log/rate_cards": ["finance"],
   "POST /v1/logs/:log/project_classes": ["finance", "platform"],
   "POST /v1/logs/:log/quotas": ["finance", "platform"],
@@ -42,10 +57,15 @@ const GUARDED = {
 } as const satisfies Record<string, readonly Role[]>;
 
 export type OpenRoute = keyof typeof OPEN;
+export type PublishedRoute = keyof typeof PUBLISHED;
 export type GuardedRoute = keyof typeof GUARDED;
-export type Route = OpenRoute | GuardedRoute;
+export type Route = OpenRoute | PublishedRoute | GuardedRoute;
 
-export const ACCESS: Readonly<Record<Route, readonly Audience[]>> = { ...OPEN, ...GUARDED };
+export const ACCESS: Readonly<Record<Route, readonly Audience[]>> = {
+  ...OPEN,
+  ...PUBLISHED,
+  ...GUARDED,
+};
 
 export const ROUTES = Object.keys(ACCESS) as Route[];
 
@@ -53,11 +73,15 @@ export const ROUTES = Object.keys(ACCESS) as Route[];
 export type Caller = Principal;
 
 /** @throws Problem `not-found` for whoever has none of the route's roles */
-export function admitCaller(route: GuardedRoute, { id, grants }: Principal): Caller {
-  const roles: readonly Role[] = GUARDED[route];
-  const held = grants.filter(({ role }) => roles.includes(role));
-  if (held.length === 0) throw new Problem("not-found");
-  return { id, grants: held };
+export function admitCaller(route: GuardedRoute, principal: Principal): Caller {
+  const caller = callerOf(route, principal);
+  if (caller.grants.length === 0) throw new Problem("not-found");
+  return caller;
+}
+
+/** Also of whoever has none: a public log is read without any. */
+export function callerOf(route: Route, { id, grants }: Principal): Caller {
+  return { id, grants: grants.filter(({ role }) => ACCESS[route].includes(role)) };
 }
 
 export function seesLog({ grants }: Caller, log: string): boolean {
@@ -87,4 +111,22 @@ export function visibleNamespaces(caller: Caller, log: string): bigint[] | undef
     for (const namespace of namespaces) seen.add(BigInt(namespace));
   }
   return [...seen];
+}
+
+/** What somebody may read of a log as it is archived: all of it, or no more than hashes. */
+export type Reach = "entries" | "hashes";
+
+/**
+ * Entries are for auditors and for the tenant whose log it is; who sees some namespaces of it, or only
+ * witnesses that it grows, is shown what proves it. What is public is everybody's.
+ *
+ * @throws Problem `not-found` as `assertLog` does
+ */
+export function reachOf(caller: Caller, log: string, isPublic: boolean): Reach {
+  if (isPublic) return "entries";
+  assertLog(caller, log);
+  const whole = caller.grants.some(({ role, logs, namespaces }) => {
+    return role !== "witness" && namespaces === "*" && (logs === "*" || logs.includes(log));
+  });
+  return whole ? "entries" : "hashes";
 }

@@ -4,6 +4,7 @@ import type { Hono } from "hono";
 import type { Authenticate } from "../flow/authenticate.ts";
 import type { Random } from "../flow/clock.ts";
 import type { ServiceVersion } from "../flow/log/announce.ts";
+import type { Serving } from "../flow/log/serve.ts";
 import type { Readiness } from "../flow/ready.ts";
 import type { Ingested, Ingesting } from "../flow/report/ingest.ts";
 import { ingest } from "../flow/report/ingest.ts";
@@ -12,6 +13,7 @@ import type { usage } from "../flow/usage/usage.ts";
 import { answer } from "./answer.ts";
 import type { Identity } from "./answers/listings.ts";
 import { financeRoutes } from "./finance.ts";
+import { logRoutes } from "./log.ts";
 import { openapiDocument } from "./openapi.ts";
 import { operatorRoutes } from "./operator.ts";
 import { readerRoutes } from "./reader.ts";
@@ -23,6 +25,7 @@ import { runnerRoutes } from "./runner.ts";
 export interface Services {
   flow: Ingesting & { random: Random; service: ServiceVersion };
   reading: Showing & Parameters<typeof usage>[0];
+  serving: Serving;
   authenticate: Authenticate;
   observer: Observer & {
     reported(ingested: Ingested): void;
@@ -48,6 +51,7 @@ export function createApp(services: Services): Hono<{ Bindings: HttpBindings }> 
   operatorRoutes(router, services);
   financeRoutes(router, flow);
   readerRoutes(router, services);
+  logRoutes(router, services);
   return router.finish();
 }
 

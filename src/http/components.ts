@@ -22,6 +22,7 @@ import {
   Log,
   Logs,
 } from "./answers/listings.ts";
+import { Checkpoint, Checkpoints, Consistency, Inclusion, Tile } from "./answers/logs.ts";
 import { Problem } from "./answers/problem.ts";
 import { Document, Liveness, Metrics, Readiness } from "./answers/process.ts";
 import {
@@ -31,6 +32,7 @@ import {
   KeyReceipt,
   LogReceipt,
   Receipt,
+  VisibilityReceipt,
 } from "./answers/receipts.ts";
 import {
   AcceptedReport,
@@ -56,9 +58,12 @@ const SHAPES = {
   Answered,
   AttestationReceipt,
   Batch,
+  Checkpoint,
+  Checkpoints,
   ClaimReceipt,
   Conflict,
   ConflictPage,
+  Consistency,
   Document,
   DuplicateReport,
   EnrolmentReceipt,
@@ -68,6 +73,7 @@ const SHAPES = {
   HeldReport,
   Hold,
   HoldPage,
+  Inclusion,
   Key,
   KeyPage,
   KeyReceipt,
@@ -86,6 +92,7 @@ const SHAPES = {
   Usage,
   UsageRow,
   UsageTable,
+  VisibilityReceipt,
 };
 
 /** What a pattern does not say, or nobody wants to read out of one. */
@@ -99,6 +106,7 @@ const SCALARS = {
   Kid: [Kid, "RFC 7638 thumbprint of an Ed25519 key: 32 bytes, base64url"],
   LogId: [LogId, "A log's id: 32 lowercase hex digits"],
   Month: [MonthText, "The first day of a UTC month"],
+  Tile: [Tile, "Bytes: hashes of 32, or entries with their length in two before each"],
 } as const satisfies Record<string, readonly [z.ZodType, string]>;
 
 /** zod's own registry, so that what is said of a shape beside the shape counts too. */

@@ -7,7 +7,8 @@ import { ACCESS, ROUTES, type Route } from "./access.ts";
 import type { AnyCode } from "./answers/problem.ts";
 import type { Document } from "./answers/process.ts";
 import { answerSchema, componentSchemas, requestSchema } from "./components.ts";
-import { answersOf, type Content, OPERATIONS, problemsOf, rolesOf } from "./operations.ts";
+import { type Content, OPERATIONS } from "./operations.ts";
+import { answersOf, problemsOf, rolesOf } from "./outcomes.ts";
 
 export function openapiDocument(version: string): z.infer<typeof Document> {
   const paths: Record<string, Record<string, object>> = {};
@@ -34,7 +35,10 @@ function operationObject(route: Route, path: string): object {
     summary,
     description: `For: ${ACCESS[route].join(", ")}.`,
     // Each role by itself is enough: these are alternatives, and their list is empty where none is asked.
-    security: rolesOf(route).map((role) => ({ bearer: [role] })),
+    security: [
+      ...rolesOf(route).map((role) => ({ bearer: [role] })),
+      ...(ACCESS[route].includes("public") ? [{}] : []),
+    ],
     ...(parameters.length > 0 && { parameters }),
     ...(body && { requestBody: { required: true, content: contentObject(body, requestSchema) } }),
     responses: responsesObject(route),
@@ -60,7 +64,13 @@ function titled(code: AnyCode): string {
   return code === "internal" ? "- `internal`" : `- \`${code}\`: ${PROBLEMS[code][1]}`;
 }
 
-const PATH_SHAPES: Readonly<Record<string, z.ZodType>> = { log: LogId, id: IntegerText, kid: Kid };
+const PATH_SHAPES: Readonly<Record<string, z.ZodType>> = {
+  log: LogId,
+  id: IntegerText,
+  kid: Kid,
+  size: IntegerText,
+  path: z.string().regex(/^(?:[0-9]{1,2}|entries)\/(?:x[0-9]{3}\/)*[0-9]{3}(?:\.p\/[0-9]{1,3})?$/),
+};
 
 function pathParameters(path: string): object[] {
   return [...path.matchAll(/:([a-z]+)/g)].map(([, name = ""]) => ({

@@ -2,12 +2,13 @@
 import type { z } from "zod";
 import type { ProblemCode } from "../core/problem.ts";
 import { NewLog } from "../flow/log/create.ts";
+import { NewVisibility } from "../flow/log/visibility.ts";
 import { NewCard } from "../flow/rate/card.ts";
 import { NewClass } from "../flow/rate/classify.ts";
 import { NewLimit } from "../flow/rate/limit.ts";
-import { ACCESS, type Audience, type Route } from "./access.ts";
+import type { Route } from "./access.ts";
 import { ConflictPage, HoldPage, KeyPage, Logs } from "./answers/listings.ts";
-import { type AnyCode, problemOf, statusOf } from "./answers/problem.ts";
+import { Checkpoint, Checkpoints, Consistency, Inclusion, Tile } from "./answers/logs.ts";
 import { Document, Liveness, Metrics, Readiness } from "./answers/process.ts";
 import {
   AttestationReceipt,
@@ -16,10 +17,14 @@ import {
   KeyReceipt,
   LogReceipt,
   Receipt,
+  VisibilityReceipt,
 } from "./answers/receipts.ts";
 import { AcceptedReport, Answered, HeldReport, REPORT_PROBLEMS } from "./answers/reports.ts";
 import { Explanation, Usage, UsageTable } from "./answers/usages.ts";
 import {
+  CheckpointSearch,
+  ConsistencySearch,
+  InclusionSearch,
   JobSearch,
   Jws,
   KeyRotation,
@@ -45,11 +50,15 @@ export interface Operation {
 }
 
 const json = (shape: z.ZodType): Content => ({ "application/json": shape });
+const text = (shape: z.ZodType): Content => ({ "text/plain": shape });
 const jose: Content = { "application/jose": Jws };
 /** Written now, or standing already. */
 const written = (shape: z.ZodType) => ({ 201: json(shape), 200: json(shape) });
 
 const WRITING = ["not-found", "log-behind", "archive-unavailable"] as const satisfies ProblemCode[];
+
+/** Besides those of every route with a token. */
+const PROVING = ["beyond-checkpoint", "archive-unavailable"] as const satisfies ProblemCode[];
 
 export const OPERATIONS: Readonly<Record<Route, Operation>> = {
   "GET /livez": {
@@ -69,7 +78,7 @@ export const OPERATIONS: Readonly<Record<Route, Operation>> = {
   },
   "GET /metrics": {
     summary: "Figures for Prometheus, as text",
-    success: { 200: { "text/plain": Metrics } },
+    success: { 200: text(Metrics) },
     problems: [],
   },
   "POST /v1/reports": {
@@ -154,6 +163,45 @@ export const OPERATIONS: Readonly<Record<Route, Operation>> = {
     success: { 200: json(Logs) },
     problems: [],
   },
+  "GET /logs/:log/checkpoint": {
+    summary: "The published checkpoint, with what witnesses signed",
+    success: { 200: text(Checkpoint) },
+    problems: [],
+  },
+  "GET /logs/:log/checkpoint/:size": {
+    summary: "An earlier checkpoint",
+    success: { 200: text(Checkpoint) },
+    problems: ["beyond-checkpoint"],
+  },
+  "GET /logs/:log/tile/:path": {
+    summary: "A tile or an entry bundle (C2SP tlog-tiles); the path has several segments",
+    success: { 200: { "application/octet-stream": Tile } },
+    problems: ["invalid-tile", ...PROVING],
+  },
+  "GET /v1/logs/:log/checkpoints": {
+    summary: "Sizes of the checkpoints that are kept",
+    query: CheckpointSearch,
+    success: { 200: json(Checkpoints) },
+    problems: ["invalid-request"],
+  },
+  "GET /v1/logs/:log/proofs": {
+    summary: "That an entry is in the log (C2SP tlog-proof)",
+    query: InclusionSearch,
+    success: { 200: text(Inclusion) },
+    problems: ["invalid-request", ...PROVING],
+  },
+  "GET /v1/logs/:log/consistency": {
+    summary: "That one tree goes on from another (RFC 9162 §2.1.4)",
+    query: ConsistencySearch,
+    success: { 200: json(Consistency) },
+    problems: ["invalid-request", ...PROVING],
+  },
+  "POST /v1/logs/:log/visibility": {
+    summary: "Let anyone read the log, or no longer",
+    body: json(NewVisibility),
+    success: written(VisibilityReceipt),
+    problems: ["approval-required", ...WRITING],
+  },
   "GET /v1/logs/:log/keys": {
     summary: "Enrolled keys",
     query: PageSearch,
@@ -206,51 +254,6 @@ export const OPERATIONS: Readonly<Record<Route, Operation>> = {
     summary: "One build: its charge in full arithmetic, its report, its entry",
     query: JobSearch,
     success: { 200: json(Explanation) },
-    problems: ["invalid-request"],
+    problems: ["invalid-request", "archive-unavailable"],
   },
 };
-
-/** A route that has no roles asks for no token. */
-export function rolesOf(route: Route): readonly Audience[] {
-  return ACCESS[route].filter((audience) => audience !== "runner" && audience !== "anyone");
-}
-
-/** `busy`: what a token asks for is read from a database, which may be away. */
-const OF_TOKENS = ["unauthenticated", "not-found", "issuer-unavailable", "busy"] as const;
-const OF_BODIES = [
-  "unsupported-media-type",
-  "too-large",
-  "body-too-slow",
-  "invalid-request",
-  "busy",
-] as const;
-
-/** The codes of each status that a route can answer with a problem document, statuses ascending. */
-export function problemsOf(route: Route): ReadonlyMap<number, readonly AnyCode[]> {
-  const { body, problems } = OPERATIONS[route];
-  const codes: AnyCode[] = [
-    ...(rolesOf(route).length > 0 ? OF_TOKENS : []),
-    ...(body ? OF_BODIES : []),
-    ...problems,
-    "internal",
-  ];
-  const statuses = [...new Set(codes.map(statusOf))].sort((a, b) => a - b);
-  return new Map(
-    statuses.map((status) => [
-      status,
-      [...new Set(codes.filter((code) => statusOf(code) === status))],
-    ]),
-  );
-}
-
-/** All that a route can answer, by status. A status is of success or of problems, never of both. */
-export function answersOf(route: Route): ReadonlyMap<number, Content> {
-  const success = Object.entries(OPERATIONS[route].success);
-  const problems = Array.from(problemsOf(route), ([status, codes]) => {
-    return [status, { "application/problem+json": problemOf(status, codes) }] as const;
-  });
-  return new Map([
-    ...success.map(([status, content]) => [Number(status), content] as const),
-    ...problems,
-  ]);
-}

@@ -12,7 +12,7 @@ import { logOf, member, pageOf } from "./path.ts";
 import type { Ask, Router } from "./router.ts";
 import { JobSearch, UsageSearch } from "./shapes.ts";
 
-export function readerRoutes(router: Router, { reading }: Services): void {
+export function readerRoutes(router: Router, { reading, serving }: Services): void {
   router.guarded("GET /v1/usage", async (ask, caller) => {
     const used = await usage(reading, usageQuery(parsed(UsageSearch, ask.query()), caller));
     const type = preferred(ask.incoming.headers.accept, ["application/json", "text/csv"]);
@@ -24,7 +24,7 @@ export function readerRoutes(router: Router, { reading }: Services): void {
     const job = member(IntegerText, ask.param("id"));
     const search = parsed(JobSearch, ask.query());
     const visible = visibleNamespaces(caller, log);
-    return answer(200, await explain(reading, { log, job, ...search, visible }));
+    return answer(200, await explain(reading, serving, { log, job, ...search, visible }));
   });
 
   router.guarded("GET /v1/logs/:log/conflicts", async (ask, caller) => {

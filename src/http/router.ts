@@ -7,8 +7,10 @@ import { spoken } from "../flow/log/failure.ts";
 import {
   admitCaller,
   type Caller,
+  callerOf,
   type GuardedRoute,
   type OpenRoute,
+  type PublishedRoute,
   ROUTES,
   type Route,
 } from "./access.ts";
@@ -37,6 +39,8 @@ export interface Observer {
 
 type Environment = { Bindings: HttpBindings };
 
+const NOBODY = { id: "", grants: [] };
+
 export class Router {
   readonly #app = new Hono<Environment>();
   readonly #registered = new Set<Route>();
@@ -61,6 +65,16 @@ export class Router {
     });
   }
 
+  /** The caller may have no grant at all: whether the log is public is for the handler to ask. */
+  published(route: PublishedRoute, handle: GuardedHandler): void {
+    this.#register(route, async (ask) => {
+      const { authorization } = ask.incoming.headers;
+      const principal =
+        authorization === undefined ? NOBODY : await this.#authenticate(authorization);
+      return await handle(ask, callerOf(route, principal));
+    });
+  }
+
   /** @throws Error when a declared route has no handler */
   finish(): Hono<Environment> {
     const left = ROUTES.filter((route) => !this.#registered.has(route));
@@ -78,7 +92,7 @@ export class Router {
   #register(route: Route, handle: OpenHandler): void {
     this.#registered.add(route);
     const { method, path } = split(route);
-    this.#app.on(method, path, async (c) => {
+    this.#app.on(method, path.replace(REST, `${REST}{.+}`), async (c) => {
       const start = performance.now();
       const response = await this.#answer(handle, c);
       this.#observer.answered(route, response.status, performance.now() - start);
@@ -111,9 +125,13 @@ function askOf(c: Context<Environment>, room: Room): Ask {
   };
 }
 
+/** The one parameter that is all of the rest, slashes too. */
+const REST = ":path";
+
 const PATTERNS = ROUTES.map((route) => {
   const { method, path } = split(route);
-  return { method, pattern: new RegExp(`^${path.replaceAll(/:[a-z]+/g, "[^/]+")}$`) };
+  const pattern = path.replace(REST, ".+").replaceAll(/:[a-z]+/g, "[^/]+");
+  return { method, pattern: new RegExp(`^${pattern}$`) };
 });
 
 /** For the header Allow of a 405 (RFC 9110 §15.5.6); empty for a path that takes no method at all. */

@@ -55,3 +55,20 @@ export type UsageSearch = z.infer<typeof UsageSearch>;
 /** `after`: the index of the last item of the page before. */
 export const PageSearch = z.strictObject({ after: IntegerText.optional() });
 export const JobSearch = z.strictObject({ tracking: Tracking.optional() });
+
+const CHECKPOINTS_MAX = 1_000;
+
+/** `after`: the last size of the page before. */
+export const CheckpointSearch = z.strictObject({
+  after: IntegerText.optional(),
+  limit: z
+    .string()
+    .regex(/^[1-9][0-9]{0,3}$/)
+    .transform(Number)
+    .pipe(z.int().max(CHECKPOINTS_MAX))
+    .default(CHECKPOINTS_MAX),
+});
+/** Sizes are those of checkpoints, the published one where they are left out. */
+export const InclusionSearch = z.strictObject({ index: IntegerText, size: IntegerText.optional() });
+/** `from` may be any size above 0. */
+export const ConsistencySearch = z.strictObject({ from: IntegerText, to: IntegerText.optional() });

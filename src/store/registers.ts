@@ -25,3 +25,20 @@ export async function readRegister(
     limit ${limit}
   `;
 }
+
+/** The newest of its kind. */
+export async function readNewest(
+  sql: Sql | Transaction,
+  log: string,
+  kind: "visibility",
+): Promise<RegisteredEntry | undefined> {
+  const [newest] = await sql<RegisteredEntry[]>`
+    select index, leaf, bytes
+    from entries
+    where log = ${log} and kind = ${kind}
+      and kind not in ('usage', 'disposition', 'attestation')
+    order by index desc
+    limit 1
+  `;
+  return newest;
+}

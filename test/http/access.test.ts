@@ -3,11 +3,13 @@ import { ROLES, type Role } from "../../src/flow/authenticate.ts";
 import { ACCESS, ROUTES, type Route } from "../../src/http/access.ts";
 import { kidOf } from "../core/history.ts";
 import { reported } from "../flow/door.ts";
-import { ask, everybody, type House, newLog, openHouse, tokenOf } from "./house.ts";
+import { ask, everybody, type House, newLog, openHouse, sealedSize, tokenOf } from "./house.ts";
 
 let house: House;
 let mine: string;
 let other: string;
+/** Of the newest checkpoint of the log, when nothing is written any more. */
+let sizes: Record<string, string>;
 
 beforeAll(async () => {
   house = await openHouse();
@@ -20,15 +22,31 @@ beforeAll(async () => {
     const { status } = await ask(house, "POST /v1/reports", { jose: reported(seed, log) });
     if (status !== 201) throw new Error(`a report was answered ${status}`);
   }
+  sizes = {
+    [mine]: await sealedSize(house, mine),
+    [other]: await sealedSize(house, other),
+  };
 });
 
 afterAll(() => house.close());
 
 /** The route with a path that names things that are there. */
 function concrete(route: Route, log = mine): string {
-  const path = route.replace(":log", log).replace(":id", "1").replace(":kid", kidOf(1));
-  return route === "GET /v1/usage" ? `${path}?log=${log}` : path;
+  const size = sizes[log] ?? "1";
+  const path = route
+    .replace(":log", log)
+    .replace(":id", "1")
+    .replace(":kid", kidOf(1))
+    .replace(":size", size)
+    .replace(":path", `0/000.p/${size}`);
+  return `${path}${QUERIES[route]?.replace("LOG", log) ?? ""}`;
 }
+
+const QUERIES: Partial<Record<Route, string>> = {
+  "GET /v1/usage": "?log=LOG",
+  "GET /v1/logs/:log/proofs": "?index=0",
+  "GET /v1/logs/:log/consistency": "?from=1",
+};
 
 /** Of a request whose body says nothing, from somebody who may: it was looked at. */
 function looked(route: Route): number {
@@ -46,12 +64,28 @@ test.each(ROUTES)("%s is answered to exactly the roles of the table", async (rou
   }
 });
 
-test.each(ROUTES)("%s asks whoever has no token for one, unless it is open", async (route) => {
-  const answer = await ask(house, concrete(route));
-  expect(answer.status).toBe(isOpen(route) ? looked(route) : 401);
-  const code = isOpen(route) ? answer.json["code"] : "unauthenticated";
-  expect(answer.json["code"]).toBe(code);
-});
+const isPublished = (route: Route) => ACCESS[route].includes("public");
+
+test.each(ROUTES.filter((route) => !isPublished(route)))(
+  "%s asks whoever has no token for one, unless it is open",
+  async (route) => {
+    const answer = await ask(house, concrete(route));
+    expect(answer.status).toBe(isOpen(route) ? looked(route) : 401);
+    const code = isOpen(route) ? answer.json["code"] : "unauthenticated";
+    expect(answer.json["code"]).toBe(code);
+  },
+);
+
+test.each(ROUTES.filter(isPublished))(
+  "%s is missing for whoever has no token, and a token that does not hold is said to be so",
+  async (route) => {
+    const answer = await ask(house, concrete(route));
+    const missing = await ask(house, concrete(route, "f".repeat(32)));
+    expect([answer.status, answer.text]).toEqual([404, missing.text]);
+    const refused = await ask(house, concrete(route), { token: "expired" });
+    expect([refused.status, refused.json["code"]]).toEqual([401, "unauthenticated"]);
+  },
+);
 
 test("every role has a route", () => {
   const used = new Set<string>(ROUTES.flatMap((route) => [...ACCESS[route]]));

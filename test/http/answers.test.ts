@@ -16,6 +16,7 @@ import {
   openHouse,
   type Request,
   rotationOf,
+  sealedSize,
 } from "./house.ts";
 import { document, operation } from "./openapi.ts";
 
@@ -39,6 +40,7 @@ beforeAll(async () => {
   await keys();
   await money();
   await reports();
+  await logs();
   for (const path of [
     "/livez",
     "/readyz",
@@ -116,6 +118,30 @@ async function reports(): Promise<void> {
   const marks = { clock_offset_ms: "0", files: [], malformed: "0", rejected: "0", spool: "0" };
   const jose = sign(1, TYP.attestation, { ...marks, counter: "5", issued_at: NOW, log });
   await tell("POST /v1/attestations", { jose });
+}
+
+/** What is served of the log, by everything that is sealed. */
+async function logs(): Promise<void> {
+  const publish = { json: { public: true } };
+  for (const _ of [201, 200]) await tell(`POST /v1/logs/${log}/visibility`, publish);
+  const size = await sealedSize(house, log);
+  for (const path of [
+    `/logs/${log}/checkpoint`,
+    `/logs/${log}/checkpoint/${size}`,
+    `/logs/${log}/checkpoint/${size}0`,
+    `/logs/${log}/tile/0/000.p/${size}`,
+    `/logs/${log}/tile/entries/000.p/${size}`,
+    `/logs/${log}/tile/0/000.p/0`,
+    `/logs/${log}/tile/0/000`,
+    `/v1/logs/${log}/checkpoints`,
+    `/v1/logs/${log}/checkpoints?limit=1`,
+    `/v1/logs/${log}/proofs?index=1&size=${size}`,
+    `/v1/logs/${log}/proofs?index=${size}`,
+    `/v1/logs/${log}/consistency?from=1`,
+    `/v1/logs/${log}/consistency?from=0`,
+  ]) {
+    await tell(`GET ${path}`);
+  }
 }
 
 /** A schema that the process was not tested with. */

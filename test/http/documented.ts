@@ -1,14 +1,15 @@
 /** Answers held against the contract that the OpenAPI document is made from. */
 import type { z } from "zod";
 import { ROUTES, type Route } from "../../src/http/access.ts";
-import { answersOf } from "../../src/http/operations.ts";
+import { answersOf } from "../../src/http/outcomes.ts";
 import type { Answered } from "./house.ts";
 
 /** @param path with or without a query; undefined for what no route answers, HEAD among it */
 export function routeOf(method: string, path: string): Route | undefined {
   const asked = `${method} ${path.split("?")[0]}`;
   return ROUTES.find((route) => {
-    return new RegExp(`^${route.replaceAll(/:[a-z]+/g, "[^/]+")}$`).test(asked);
+    const pattern = route.replace(":path", ".+").replaceAll(/:[a-z]+/g, "[^/]+");
+    return new RegExp(`^${pattern}$`).test(asked);
   });
 }
 

@@ -2,12 +2,13 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { vi } from "vitest";
 import { localIssuer, localToken } from "../../src/command/issuer.ts";
 import { type Service, startOn } from "../../src/command/service.ts";
 import { readConfig } from "../../src/config.ts";
 import type { EnrolledRunner } from "../../src/core/entry.ts";
 import { type Principal, ROLES, type Role } from "../../src/flow/authenticate.ts";
-import { folderArchive } from "../../src/store/archive.ts";
+import { folderArchive } from "../../src/store/archive-folder.ts";
 import { openLog } from "../../src/telemetry.ts";
 import { CARD, jwk, NOW, RUNNER } from "../core/history.ts";
 import { claimOf, sign } from "../flow/door.ts";
@@ -155,4 +156,15 @@ export async function newAgent(
 export function rotationOf(seed: number, successor: number, log: string, final: string): string {
   const payload = { final_counter: final, issued_at: NOW, log, public_key: jwk(successor) };
   return sign(seed, "rotation-v1+jws", payload);
+}
+
+/** The size up to which the log is published, once that is all there is. */
+export async function sealedSize(house: House, log: string): Promise<string> {
+  const token = await everybody();
+  const sealed = async (): Promise<string | undefined> => {
+    const logs = (await ask(house, "GET /v1/logs", { token })).json["logs"];
+    const found = (logs as Record<string, string>[]).find((listed) => listed["log"] === log);
+    return found?.["sealed"] === found?.["size"] ? found?.["size"] : undefined;
+  };
+  return await vi.waitUntil(sealed, { timeout: 20_000 });
 }

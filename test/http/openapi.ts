@@ -54,6 +54,7 @@ const Schema: z.ZodType<Schema> = z.lazy(() =>
 const MediaType = z.enum([
   "application/json",
   "application/jose",
+  "application/octet-stream",
   "application/problem+json",
   "text/plain",
   "text/csv",
@@ -70,7 +71,8 @@ const Parameter = z.strictObject({
 const Operation = z.strictObject({
   summary: Text,
   description: Text,
-  security: z.array(z.strictObject({ bearer: z.tuple([z.string()]) })),
+  // The empty alternative: a token may be left out.
+  security: z.array(z.strictObject({ bearer: z.tuple([z.string()]).exactOptional() })),
   parameters: z.array(Parameter).min(1).exactOptional(),
   requestBody: z.strictObject({ required: z.literal(true), content: Content }).exactOptional(),
   responses: z.record(

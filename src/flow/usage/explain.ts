@@ -10,6 +10,7 @@ import type { Transaction } from "../../store/connect.ts";
 import { readEntry } from "../../store/entries.ts";
 import { readJobs } from "../../store/jobs.ts";
 import { listLogs } from "../../store/logs.ts";
+import { type Proofs, proveEntries } from "../log/prove.ts";
 import {
   type AsOf,
   asOf,
@@ -31,6 +32,8 @@ export interface ExplainedUsage extends ShownReport {
   leaf: string;
   /** The entry's bytes, base64: what was hashed. */
   entry: string;
+  /** C2SP tlog-proof that holds the entry too; absent until the published checkpoint covers it. */
+  proof?: string;
   tracking: Tracking;
   usage_month: string;
   billing_month: string;
@@ -59,11 +62,14 @@ export interface Rating {
 }
 
 /**
+ * @param proofs what the entries are proven by
  * @param search.visible namespaces that may be seen; absent: all of the log
- * @throws Problem `not-found`, also for a job of a namespace that may not be seen
+ * @throws Problem `not-found`, also for a job of a namespace that may not be seen;
+ *   `archive-unavailable`; Error when an entry is not the one that was sealed
  */
 export async function explain(
   { sql }: Showing,
+  proofs: Proofs,
   search: {
     log: string;
     job: string;
@@ -73,7 +79,7 @@ export async function explain(
 ): Promise<Explanation> {
   const { log, job: jobId, visible } = search;
   const trackings = search.tracking === undefined ? Tracking.options : [search.tracking];
-  return await snapshot(sql, async (tx) => {
+  const found = await snapshot(sql, async (tx) => {
     const [listed] = await listLogs(tx, log);
     if (listed === undefined) throw new Problem("not-found");
     const jobs = await readJobs(
@@ -89,9 +95,26 @@ export async function explain(
     if (seen.length === 0) throw new Problem("not-found");
     return { ...asOf(listed), usages: seen };
   });
+  return { ...found, usages: await proven(proofs, log, found.usages) };
 }
 
-async function explained(tx: Transaction, log: string, index: bigint): Promise<ExplainedUsage> {
+type Stored = ExplainedUsage & { bytes: Uint8Array };
+
+/** After the snapshot: no transaction waits for an archive. */
+async function proven(
+  proofs: Proofs,
+  log: string,
+  usages: readonly Stored[],
+): Promise<ExplainedUsage[]> {
+  const entries = usages.map(({ index, bytes }) => ({ index: BigInt(index), bytes }));
+  const texts = await proveEntries(proofs, log, entries);
+  return usages.map(({ bytes: _, ...usage }) => {
+    const proof = texts.get(BigInt(usage.index));
+    return proof === undefined ? usage : { ...usage, proof };
+  });
+}
+
+async function explained(tx: Transaction, log: string, index: bigint): Promise<Stored> {
   const { at, bytes, leaf } = await readEntry(tx, log, index);
   const { body } = decodedAs("usage", bytes);
   const shown = reportOf(body.jws);
@@ -100,6 +123,7 @@ async function explained(tx: Transaction, log: string, index: bigint): Promise<E
     at,
     leaf: encodeBase64(leaf),
     entry: encodeBase64(bytes),
+    bytes,
     tracking: body.tracking,
     usage_month: body.usage_month,
     billing_month: body.billing_month,

@@ -17,6 +17,7 @@ import type { Enrolled } from "../../flow/key/enrol.ts";
 import type { Rotated } from "../../flow/key/rotate.ts";
 import type * as commit from "../../flow/log/commit.ts";
 import type { create } from "../../flow/log/create.ts";
+import { NewVisibility } from "../../flow/log/visibility.ts";
 import type { attest } from "../../flow/report/attest.ts";
 import { exactly } from "./exactly.ts";
 import { Identity } from "./listings.ts";
@@ -57,3 +58,5 @@ export const EnrolmentReceipt = exactly<{ log: string } & OnWire<Enrolled>>()(
 export const LogReceipt = exactly<OnWire<Awaited<ReturnType<typeof create>>> & Identity>()(
   Receipt.extend({ log: LogId, ...Identity.shape }),
 );
+
+export const VisibilityReceipt = Receipt.extend(NewVisibility.shape);

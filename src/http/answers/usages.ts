@@ -17,6 +17,7 @@ import type * as usage from "../../flow/usage/usage.ts";
 import { USAGE_GROUPS } from "../../flow/usage/usage.ts";
 import { exactly } from "./exactly.ts";
 import { AsOf, Recorded } from "./listings.ts";
+import { Inclusion } from "./logs.ts";
 
 /** A sum may pass 2^63. */
 const SumText = z.string().regex(/^(?:0|[1-9][0-9]*)$/);
@@ -46,6 +47,7 @@ type ExplainedUsage = explain.ExplainedUsage & { rating: z.infer<typeof Rating> 
 export const ExplainedBuild = exactly<ExplainedUsage>()(
   Recorded.extend({
     entry: z.base64(),
+    proof: Inclusion.exactOptional(),
     tracking: Tracking,
     usage_month: MonthText,
     billing_month: MonthText,
