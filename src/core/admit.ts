@@ -7,6 +7,7 @@ import { readAttestation, readClaim, readRotation } from "./claim.ts";
 import { BODY, BODY_BYTES_MAX, type Body, type Kind } from "./entry.ts";
 import { MONTHLY_SHARE, parseFactor } from "./factor.ts";
 import { canonical } from "./json.ts";
+import { isLogKey } from "./log-key.ts";
 import type { Prefix } from "./prefix.ts";
 import { Problem } from "./problem.ts";
 import { utf8Length } from "./text.ts";
@@ -31,6 +32,10 @@ const RULES: { readonly [K in Kind]?: Rule<K> } = {
   quota,
   month_closing: monthClosing,
   month_closing_withdrawn: monthClosingWithdrawn,
+  /** Whether it is the next of its log only those can say who have read all entries of its kind. */
+  log_key(prefix, body) {
+    if (!isLogKey(prefix.id, body)) throw new Problem("inadmissible-key");
+  },
 };
 
 /** @throws Problem with the code of the first rule that the entry breaks; `at` is the entry's own */

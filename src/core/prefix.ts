@@ -5,6 +5,7 @@
 import { readClaim, readRotation } from "./claim.ts";
 import { InForce } from "./effective.ts";
 import type { Body, EnrolledRunner, Entry, EntryOf } from "./entry.ts";
+import { LogKeys } from "./log-key.ts";
 import { type Closing, Months } from "./month.ts";
 import type { Tracking } from "./unit.ts";
 
@@ -56,6 +57,8 @@ export class Prefix {
   readonly #classes = new InForce<ProjectClass>();
   readonly #limits = new InForce<Limit>();
   readonly #months = new Months();
+  /** As `service`: of all that there are only where entries of every kind are. */
+  readonly logKeys = new LogKeys();
   #service: Body<"service"> | undefined;
 
   constructor(entry: EntryOf<"log">) {
@@ -106,6 +109,9 @@ export class Prefix {
       case "service":
         this.#service = entry.body;
         return; // it decides nothing about reports
+      case "log_key":
+        this.logKeys.apply(entry);
+        return; // nor does it
       default:
         return;
     }

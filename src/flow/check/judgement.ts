@@ -44,6 +44,7 @@ export function* admission(entry: Entry, prefix: Prefix): Generator<Misjudged> {
   }
   try {
     admit(prefix, entry.kind, entry.body, entry.at);
+    if (entry.kind === "log_key") prefix.logKeys.assertNext(entry.body);
   } catch (error) {
     if (!(error instanceof Problem)) throw error;
     yield ["an admissible entry", error.code];
