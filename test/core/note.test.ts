@@ -2,12 +2,15 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import {
   formatVkey,
+  linesOf,
+  noteOf,
   openNote,
   parseVkey,
   type Signer,
   signNote,
   type Vkey,
 } from "../../src/core/note.ts";
+import { signatureLine } from "../../src/core/signature-line.ts";
 import { concat, decodeBase64, encodeBase64, encodeUtf8 } from "../../src/core/text.ts";
 import { type TestKey, testKey, verifyByOpenssl } from "../signing.ts";
 
@@ -34,7 +37,9 @@ const [LINE_A = "", LINE_C = ""] = NOTE.slice(TEXT.length + 1).split(/(?<=\n)/);
 const open = (note: string, vkeys: readonly Vkey[]) => openNote(note, vkeys, verifyByOpenssl);
 
 test("a note opens to its text and the names of known keys that signed it, in its order", () => {
-  expect(open(NOTE, [VKEY_C, VKEY_A])).toEqual({ text: TEXT, verified: [A.name, C.name] });
+  const signatures = [{ vkey: VKEY_A }, { vkey: VKEY_C }];
+  const opened = { text: TEXT, verified: [A.name, C.name], signatures };
+  expect(open(NOTE, [VKEY_C, VKEY_A])).toEqual(opened);
 });
 
 test("unknown keys are ignored, also when they have a known one's name", () => {
@@ -59,8 +64,9 @@ test("a known key signs once", () => {
 test("a hundred signatures are read, one more is refused", () => {
   const strangers = Array.from({ length: 99 }, (_, i) => ({ ...C, name: `stranger-${i}` }));
   expect(open(signNote(TEXT, [...strangers, A]), [VKEY_A])).toMatchObject({ verified: [A.name] });
-  const crowd = signNote(TEXT, [...strangers, C, A]);
+  const crowd = `${signNote(TEXT, [...strangers, C])}${LINE_A}`;
   expect(open(crowd, [VKEY_A])).toEqual({ problem: "malformed" });
+  expect(linesOf(crowd)).toBeUndefined();
 });
 
 test("no changed character leaves a note that opens to another text", () => {
@@ -97,6 +103,28 @@ test.each([
   expect(open(note, [VKEY_A, VKEY_C])).toEqual({ problem: "malformed" });
 });
 
+test("a note is its text and its lines, put together and taken apart again", () => {
+  const parts = linesOf(NOTE);
+  expect(parts?.text).toBe(TEXT);
+  expect(parts?.lines).toMatchObject([
+    { name: A.name, id: VKEY_A.id, line: LINE_A },
+    { name: C.name, id: VKEY_C.id, line: LINE_C },
+  ]);
+  expect(noteOf(TEXT, [LINE_A, LINE_C])).toBe(NOTE);
+  expect(signatureLine(A.name, A.publicKey, A.sign(encodeUtf8(TEXT)))).toBe(LINE_A);
+});
+
+test.each([
+  ["no line", TEXT, []],
+  ["a line without its newline", TEXT, [LINE_A.slice(0, -1)]],
+  ["two lines for one", TEXT, [LINE_A + LINE_C]],
+  ["a line that is none", TEXT, ["no signature\n"]],
+  ["a text without its newline", TEXT.trimEnd(), [LINE_A]],
+  ["a line that hides more text", TEXT, [`more\n\n${LINE_A}`]],
+])("a note of %s is not written", (_, text, lines) => {
+  expect(() => noteOf(text, lines)).toThrow("note:");
+});
+
 test("what could not be opened is not signed", () => {
   expect(() => signNote("no line break", [A])).toThrow("note:");
   expect(() => signNote("", [A])).toThrow("note:");
@@ -123,7 +151,8 @@ test("a verification key is refused after any change of one character", () => {
 
 test.each([
   ["nothing", ""],
-  ["another type", retyped(4)],
+  ["another type", retyped(2)],
+  ["a cosignature's type under another's id", retyped(4)],
   ["no key", "log+00000000+AQ=="],
   ["an ill-formed name", `\ud800${formatVkey(A.name, A.publicKey)}`],
   ["a key of small order", formatVkey("log", new Uint8Array(32))],
