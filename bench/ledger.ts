@@ -20,7 +20,7 @@ import {
 import { card } from "../src/flow/rate/card.ts";
 import { sha256 } from "../src/flow/report/signature.ts";
 import type { SignedReport } from "../src/flow/report/verify.ts";
-import { folderArchive } from "../src/store/archive.ts";
+import { folderArchive } from "../src/store/archive-folder.ts";
 import { connect, type Sql } from "../src/store/connect.ts";
 import { migrate } from "../src/store/migrations.ts";
 import { Fleet, RUNNER } from "./fleet.ts";

@@ -6,7 +6,9 @@ import { type Config, ConfigError, type External, readIssuers, readKeySet } from
 import { ensureSecretKey, ensureSigningKey, readSecretKey, readSigningKey } from "../custody.ts";
 import { startPostgres } from "../embedded.ts";
 import { fixedKeys, type Issuer, remoteKeys } from "../flow/authenticate.ts";
-import { type Archive, openArchive } from "../store/archive.ts";
+import type { Archive } from "../store/archive.ts";
+import { folderArchive } from "../store/archive-folder.ts";
+import { openArchive } from "../store/archive-location.ts";
 import { connect } from "../store/connect.ts";
 import { migrate } from "../store/migrations.ts";
 import { dataFolder, migrationsFolder } from "./folder.ts";
@@ -37,7 +39,7 @@ export async function layFoundation(
 ): Promise<Foundation> {
   return config.external === undefined
     ? await embedded(data, log)
-    : external(config.external, config.readerDatabaseUrl);
+    : await external(config.external, config.readerDatabaseUrl);
 }
 
 async function embedded(data: string, log: (line: string) => void): Promise<Foundation> {
@@ -53,7 +55,7 @@ async function embedded(data: string, log: (line: string) => void): Promise<Foun
     return {
       writerUrl: postgres.urls.writer,
       readerUrl: postgres.urls.reader,
-      archive: openArchive(places.archive),
+      archive: folderArchive(places.archive),
       logKey: ensureSigningKey(places.keys.log),
       principalKey: ensureSecretKey(places.keys.principal),
       issuers: [localIssuer(issuerKey)],
@@ -66,11 +68,11 @@ async function embedded(data: string, log: (line: string) => void): Promise<Foun
   }
 }
 
-function external(given: External, readerUrl: string | undefined): Foundation {
+async function external(given: External, readerUrl: string | undefined): Promise<Foundation> {
   return {
     writerUrl: given.databaseUrl,
     readerUrl: readerUrl ?? given.databaseUrl,
-    archive: archiveAt(given.archiveUrl),
+    archive: await archiveAt(given.archiveUrl),
     logKey: readSigningKey(given.logKeyFile),
     principalKey: readSecretKey(given.principalKeyFile),
     issuers: readIssuers(given.issuersFile).map(({ jwks, ...issuer }) => ({
@@ -81,10 +83,12 @@ function external(given: External, readerUrl: string | undefined): Foundation {
   };
 }
 
-function archiveAt(url: string): Archive {
+async function archiveAt(url: string): Promise<Archive> {
   try {
-    return openArchive(url);
+    return await openArchive(url);
   } catch (error) {
-    throw new ConfigError("ARCHIVE_URL: a folder, as a path or as file:///…", { cause: error });
+    throw new ConfigError(`ARCHIVE_URL: ${error instanceof Error ? error.message : ""}`, {
+      cause: error,
+    });
   }
 }

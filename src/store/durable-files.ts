@@ -2,6 +2,7 @@
 import { randomBytes } from "node:crypto";
 import { link, mkdir, open, readdir, stat, unlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { settled } from "./settled.ts";
 
 export interface NewFile {
   /** Below the root, with `/`. */
@@ -29,9 +30,9 @@ export function durableFiles(root: string): (files: readonly NewFile[]) => Promi
     if (!swept) await sweep(join(root, STAGING));
     swept = true;
     // All are waited for, also after a failure: nothing is still being written once this rejects.
-    const created = await all(files.map((file) => create(root, file)));
+    const created = await settled(files.map((file) => create(root, file)));
     const folders = new Set(files.flatMap((file) => foldersAbove(file.path, durable)));
-    await all(Array.from(folders, (folder) => syncFolder(join(root, folder))));
+    await settled(Array.from(folders, (folder) => syncFolder(join(root, folder))));
     if (durable.size > DURABLE_FOLDERS_MAX) durable.clear();
     for (const folder of folders) durable.add(folder);
     return created;
@@ -116,15 +117,6 @@ async function sweep(staging: string): Promise<void> {
     const found = await stat(path).catch(() => undefined); // another process swept it first
     if (found !== undefined && found.mtimeMs < stale) await removed(path);
   }
-}
-
-/** Like Promise.all, but rejects only when nothing goes on any more. */
-async function all<T>(promises: readonly Promise<T>[]): Promise<T[]> {
-  const settled = await Promise.allSettled(promises);
-  return settled.map((result) => {
-    if (result.status === "rejected") throw result.reason;
-    return result.value;
-  });
 }
 
 export function errorCode(error: unknown): unknown {

@@ -25,7 +25,7 @@ import { type Ingested, ingest } from "../../src/flow/report/ingest.ts";
 import { openIntake } from "../../src/flow/report/intake.ts";
 import { openRegister } from "../../src/flow/report/register.ts";
 import { startVerifier } from "../../src/flow/report/verify.ts";
-import { folderArchive } from "../../src/store/archive.ts";
+import { folderArchive } from "../../src/store/archive-folder.ts";
 import type { Sql } from "../../src/store/connect.ts";
 import { readEntries } from "../../src/store/entries.ts";
 import { CARD, jwk, kidOf, LONG_AGO, NOW, RUNNER, report as reportOf } from "../core/history.ts";

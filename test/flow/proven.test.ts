@@ -11,7 +11,7 @@ import { attest } from "../../src/flow/report/attest.ts";
 import { verifySignature } from "../../src/flow/report/signature.ts";
 import { refresh } from "../../src/flow/usage/fold.ts";
 import { rebuild } from "../../src/flow/usage/rebuild.ts";
-import { folderArchive } from "../../src/store/archive.ts";
+import { folderArchive } from "../../src/store/archive-folder.ts";
 import { CARD, jwk, kidOf, NOW, PROJECT_CLASS, QUOTA } from "../core/history.ts";
 import {
   closeHouse,

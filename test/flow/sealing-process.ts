@@ -3,7 +3,8 @@
  * before and after everything it does to the archive, so that a test can kill it in between.
  */
 import { sealLoop } from "../../src/flow/log/seal-loop.ts";
-import { type Archive, folderArchive } from "../../src/store/archive.ts";
+import type { Archive } from "../../src/store/archive.ts";
+import { folderArchive } from "../../src/store/archive-folder.ts";
 import { connect } from "../../src/store/connect.ts";
 import { failOn, sealerOf } from "./chain.ts";
 

@@ -5,7 +5,8 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { encodeUtf8 } from "../../src/core/text.ts";
-import { folderArchive, openArchive } from "../../src/store/archive.ts";
+import { folderArchive } from "../../src/store/archive-folder.ts";
+import { openArchive } from "../../src/store/archive-location.ts";
 import { testOnSmallDisk } from "../small-disk.ts";
 
 const LOG = "0123456789abcdef0123456789abcdef";
@@ -159,11 +160,10 @@ test("what a killed process left staged is swept after an hour, and not before",
   expect(await readdir(staging)).toEqual(["new"]);
 });
 
-test("ARCHIVE_URL names a folder as a URL or as a path, and nothing else", async () => {
-  await openArchive(pathToFileURL(root).href).create(CHECKPOINT, bytes);
-  expect(await openArchive(root).get(CHECKPOINT)).toEqual(Buffer.from(bytes));
-  expect(() => openArchive("s3://bucket/prefix")).toThrow("only a folder");
-  expect(() => openArchive("https://archive.example/")).toThrow("only a folder");
+test("ARCHIVE_URL names a folder as a URL or as a path, and nothing that is no archive", async () => {
+  await (await openArchive(pathToFileURL(root).href)).create(CHECKPOINT, bytes);
+  expect(await (await openArchive(root)).get(CHECKPOINT)).toEqual(Buffer.from(bytes));
+  await expect(openArchive("https://archive.example/")).rejects.toThrow("neither a folder nor");
 });
 
 testOnSmallDisk(

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { seal } from "../../../src/flow/log/seal.ts";
-import { folderArchive } from "../../../src/store/archive.ts";
+import { folderArchive } from "../../../src/store/archive-folder.ts";
 import type { Transaction } from "../../../src/store/connect.ts";
 import { type FreshDatabase, freshDatabase } from "../../postgres.ts";
 import { Chain, checkpointed, sealerOf } from "../chain.ts";

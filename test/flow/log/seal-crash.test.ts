@@ -3,7 +3,7 @@ import type { MakeDirectoryOptions } from "node:fs";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { seal } from "../../../src/flow/log/seal.ts";
-import { folderArchive } from "../../../src/store/archive.ts";
+import { folderArchive } from "../../../src/store/archive-folder.ts";
 import { type FreshDatabase, freshDatabase } from "../../postgres.ts";
 import { Chain, checkpointed, sealerOf } from "../chain.ts";
 import { archived, archiveFolder, expectArchive, naiveFiles } from "../folder.ts";

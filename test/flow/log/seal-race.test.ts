@@ -1,7 +1,8 @@
 /** Several sealers of one log: at once, without their lock, over databases that differ. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { seal } from "../../../src/flow/log/seal.ts";
-import { type Archive, folderArchive } from "../../../src/store/archive.ts";
+import type { Archive } from "../../../src/store/archive.ts";
+import { folderArchive } from "../../../src/store/archive-folder.ts";
 import { type FreshDatabase, freshDatabase } from "../../postgres.ts";
 import { Chain, checkpointed, sealerOf } from "../chain.ts";
 import { archived, archiveFolder, expectArchive } from "../folder.ts";
