@@ -61,29 +61,36 @@ export async function readCosigned(
   )[0];
 }
 
-/**
- * Checkpoints that anyone has cosigned, the newest first; of sizes from `from` on and below `below`,
- * at most `limit` of them.
- */
+/** Sizes from `from` on and below `below`; at most `limit` of them, from that end. */
+export interface CosignedRange {
+  from: bigint;
+  below?: bigint | undefined;
+  first: "newest" | "oldest";
+  limit: number;
+}
+
+/** Checkpoints that anyone has cosigned. */
 export async function listCosigned(
   sql: Sql,
   log: string,
-  { from, below, limit }: { from: bigint; below: bigint | null; limit: number },
+  { from, below, first, limit }: CosignedRange,
 ): Promise<CosignedCheckpoint[]> {
+  const order = first === "newest" ? sql`desc` : sql`asc`;
   return collected(
     await sql<Row[]>`
       select size, root, note, name, key_id, line
       from (
         select distinct size
         from cosignatures
-        where log = ${log} and size >= ${from} and (${below}::bigint is null or size < ${below})
-        order by size desc
+        where log = ${log} and size >= ${from}
+          ${below === undefined ? sql`` : sql`and size < ${below}`}
+        order by size ${order}
         limit ${limit}
       ) as sizes
       join checkpoints using (size)
       join cosignatures using (log, size)
       where log = ${log}
-      order by size desc, name, key_id`,
+      order by size ${order}, name, key_id`,
   );
 }
 

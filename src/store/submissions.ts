@@ -1,0 +1,114 @@
+/** Table `submissions`: when a log is to be submitted to a witness next, over all processes. */
+import type { Sql } from "./connect.ts";
+
+/** A witness by the id of its key, and an instant in epoch milliseconds. */
+interface Claim {
+  keyId: string;
+  now: number;
+  /** Until then nobody else submits what is claimed. */
+  until: number;
+  limit: number;
+}
+
+/**
+ * Logs whose newest checkpoint this witness has not cosigned, and that are due: the caller has them to
+ * itself until then, without holding a connection while the witness thinks. The longest waiting first.
+ */
+export async function claimSubmissions(
+  sql: Sql,
+  { keyId, now, until, limit }: Claim,
+): Promise<string[]> {
+  const rows = await sql<{ log: string }[]>`
+    insert into submissions (log, key_id, due_at)
+    select seals.log, ${keyId}, ${new Date(until)}
+    from seals
+    left join submissions on submissions.log = seals.log and submissions.key_id = ${keyId}
+    where seals.size > ${cosigned(sql, [keyId])}
+      and (due_at is null or due_at <= ${new Date(now)})
+    order by due_at nulls first, seals.log
+    limit ${limit}
+    on conflict (log, key_id) do update
+      set due_at = excluded.due_at
+      -- Asked again under the row's lock: of two processes the second finds it moved.
+      where submissions.due_at <= ${new Date(now)}
+    returning log`;
+  return rows.map(({ log }) => log);
+}
+
+/** Of what was claimed: nothing of these logs to this witness before then. */
+export async function moveSubmissions(
+  sql: Sql,
+  logs: readonly string[],
+  keyId: string,
+  until: number,
+): Promise<void> {
+  await sql`
+    update submissions
+    set due_at = ${new Date(until)}
+    where log = any(${sql.array([...logs])}) and key_id = ${keyId}`;
+}
+
+/** @param size what the witness says that it has cosigned, and we do not have */
+export async function recordWitnessSize(
+  sql: Sql,
+  log: string,
+  keyId: string,
+  size: bigint,
+): Promise<void> {
+  await sql`
+    insert into submissions (log, key_id, due_at, witness_size)
+    values (${log}, ${keyId}, now(), ${size})
+    on conflict (log, key_id) do update set witness_size = excluded.witness_size`;
+}
+
+/** How many logs some witness has seen larger than they are now: what it signed for was lost here. */
+export async function countWitnessAhead(sql: Sql, keyIds: readonly string[]): Promise<bigint> {
+  const [row] = await sql<[{ logs: bigint }]>`
+    select count(distinct log) as logs
+    from submissions
+    join seals using (log)
+    where key_id = any(${sql.array([...keyIds])}) and witness_size > size`;
+  return row.logs;
+}
+
+/** Of all sealed logs, by what any of these keys has cosigned. */
+export interface WitnessLag {
+  /** Those that have a cosignature at all. */
+  cosigned: bigint;
+  /** Those whose newest checkpoint has none. */
+  behind: bigint;
+  /** When the oldest checkpoint beyond the last cosigned one was sealed; null when there is none. */
+  since: Date | null;
+}
+
+export async function readWitnessLag(sql: Sql, keyIds: readonly string[]): Promise<WitnessLag> {
+  const [row] = await sql<[WitnessLag]>`
+    select
+      count(*) filter (where cosigned > 0) as cosigned,
+      count(*) filter (where size > cosigned) as behind,
+      min(sealed_at) as since
+    from (select log, size, ${cosigned(sql, keyIds)} as cosigned from seals) as sealed
+    left join lateral (
+      select sealed_at
+      from checkpoints
+      where sealed.size > sealed.cosigned
+        and checkpoints.log = sealed.log
+        and checkpoints.size > sealed.cosigned
+      order by checkpoints.size
+      limit 1
+    ) as oldest on true`;
+  return row;
+}
+
+/** The largest size of `seals.log` that one of these keys has cosigned. */
+function cosigned(sql: Sql, keyIds: readonly string[]) {
+  return sql`(
+    select coalesce(max(newest.size), 0)
+    from unnest(${sql.array([...keyIds])}::text[]) as key (id)
+    cross join lateral (
+      select max(size) as size
+      from cosignatures
+      where cosignatures.log = seals.log and cosignatures.key_id = key.id
+    ) as newest
+  )`;
+}
