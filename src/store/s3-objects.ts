@@ -25,6 +25,8 @@ export interface S3Objects {
   read(key: string): Promise<Uint8Array | undefined>;
   /** What follows `prefix` in the keys that begin with it, a page at a time. */
   names(prefix: string): AsyncGenerator<string[]>;
+  /** What follows `prefix` up to the next slash, each once, a page at a time. */
+  folders(prefix: string): AsyncGenerator<string[]>;
   /** What the store refuses to remove stays. */
   remove(keys: readonly string[]): Promise<void>;
   lock(key: string): Promise<Lock | undefined>;
@@ -58,11 +60,20 @@ export function s3Objects(
   });
   const attempting = <T>(request: (signal: AbortSignal) => Promise<T>): Promise<T> =>
     persistently(request, patience);
+  const pages = async function* (what: { Prefix: string; Delimiter?: string }) {
+    let ContinuationToken: string | undefined;
+    do {
+      const list = new ListObjectsV2Command({ Bucket: bucket, ...what, ContinuationToken });
+      const page = await attempting((abortSignal) => client.send(list, { abortSignal }));
+      yield page;
+      ContinuationToken = page.NextContinuationToken;
+    } while (ContinuationToken !== undefined);
+  };
 
   return {
     create: (Key, Body, lock) => {
       const put = new PutObjectCommand({
-        ...{ Bucket: bucket, Key, Body, IfNoneMatch: "*" },
+        ...{ Bucket: bucket, Key, Body, IfNoneMatch: "*", ChecksumAlgorithm: "SHA256" },
         ChecksumSHA256: hash("sha256", Body, "base64"),
         ObjectLockMode: lock?.mode,
         ObjectLockRetainUntilDate: lock?.until,
@@ -82,14 +93,16 @@ export function s3Objects(
         return found && (await bodyOf(found.Body, abortSignal));
       }),
 
-    names: async function* (Prefix) {
-      let ContinuationToken: string | undefined;
-      do {
-        const list = new ListObjectsV2Command({ Bucket: bucket, Prefix, ContinuationToken });
-        const page = await attempting((abortSignal) => client.send(list, { abortSignal }));
-        yield (page.Contents ?? []).map(({ Key = "" }) => Key.slice(Prefix.length));
-        ContinuationToken = page.NextContinuationToken;
-      } while (ContinuationToken !== undefined);
+    names: async function* (prefix) {
+      for await (const { Contents = [] } of pages({ Prefix: prefix })) {
+        yield Contents.map(({ Key = "" }) => Key.slice(prefix.length));
+      }
+    },
+
+    folders: async function* (prefix) {
+      for await (const { CommonPrefixes = [] } of pages({ Prefix: prefix, Delimiter: "/" })) {
+        yield CommonPrefixes.map(({ Prefix = "" }) => Prefix.slice(prefix.length, -1));
+      }
     },
 
     remove: async (keys) => {
@@ -122,16 +135,19 @@ async function persistently<T>(
     try {
       return await request(AbortSignal.timeout(attemptMs));
     } catch (error) {
-      if (attempt === attempts || !mayPass(error)) {
-        throw new ArchiveError("archive-unavailable", "the archive cannot be reached", error);
-      }
+      if (attempt === attempts || !mayPass(error)) throw unavailable(error);
     }
     await delay(pauseMs * 2 ** (attempt - 1));
   }
 }
 
+function unavailable(error: unknown): ArchiveError {
+  const said = mayPass(error) ? "cannot be reached" : `refuses: ${nameOf(error)}`;
+  return new ArchiveError("archive-unavailable", `the archive ${said}`, error);
+}
+
 /** Everything but a plain refusal: no answer at all, a body that was cut, a clash, overload. */
-function mayPass(error: unknown): boolean {
+export function mayPass(error: unknown): boolean {
   const status = statusOf(error);
   if (nameOf(error) === "RequestTimeTooSkewed") return true; // the client has learnt the time from it
   return status === undefined || [408, 409, 429].includes(status) || status >= 500 || status < 300;
