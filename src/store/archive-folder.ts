@@ -5,13 +5,17 @@ import { decodeUtf8, equal } from "../core/text.ts";
 import {
   type Archive,
   ArchiveError,
+  asidePath,
   assertFull,
   assertLog,
+  assertMovable,
   assertPath,
   assertRemovable,
   checkpointPath,
+  isLog,
   largestSize,
   partialPaths,
+  sizesAmong,
 } from "./archive.ts";
 import { durableFiles, errorCode } from "./durable-files.ts";
 
@@ -67,8 +71,43 @@ export function folderArchive(root: string): Archive {
       });
     },
 
+    ...listing(root),
+
+    setAside: async (paths) => {
+      for (const path of paths) assertMovable(path);
+      await reaching(async () => {
+        for (const path of paths) {
+          const bytes = await orAbsent(root, () => readFile(join(root, path)));
+          if (bytes === undefined) continue;
+          // Its copy is durable before it goes.
+          await create([{ path: asidePath(path, bytes), bytes }]);
+          await orAbsent(root, () => unlink(join(root, path)));
+        }
+      });
+    },
+
     lockMs: 0,
     lockedUntil: async () => undefined,
+  };
+}
+
+function listing(root: string): Pick<Archive, "logs" | "sizes"> {
+  const sizesOf = async (log: string): Promise<bigint[]> => {
+    const folder = join(root, log, "checkpoint");
+    return sizesAmong((await orAbsent(root, () => readdir(folder))) ?? []);
+  };
+  return {
+    logs: () =>
+      reaching(async () => {
+        const names = (await readdir(root)).filter(isLog).sort();
+        const sizes = await Promise.all(names.map(sizesOf));
+        return names.filter((_, i) => sizes[i]?.length !== 0);
+      }),
+
+    sizes: async (log) => {
+      assertLog(log);
+      return await reaching(() => sizesOf(log));
+    },
   };
 }
 

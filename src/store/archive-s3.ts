@@ -7,17 +7,21 @@ import { decodeUtf8, encodeUtf8, equal } from "../core/text.ts";
 import {
   type Archive,
   ArchiveError,
+  asidePath,
   assertFull,
   assertLog,
+  assertMovable,
   assertPath,
   assertRemovable,
   checkpointPath,
+  isLog,
   largestSize,
   partialPaths,
+  sizesAmong,
 } from "./archive.ts";
 import type { NewFile } from "./durable-files.ts";
 import { parseS3Url } from "./s3-location.ts";
-import { type Lock, type S3Objects, type S3Patience, s3Objects } from "./s3-objects.ts";
+import { type Lock, mayPass, type S3Objects, type S3Patience, s3Objects } from "./s3-objects.ts";
 import { settled } from "./settled.ts";
 
 const DAY_MS = 86_400_000;
@@ -27,7 +31,8 @@ const RIVALS = 4;
  * Opens the archive. Credentials, and the region if none is named, come from where AWS's SDKs look. A
  * store that cannot be reached now is tried before the first write.
  *
- * @throws Error for a URL that says anything else, or a bucket that replaces or does not lock objects
+ * @throws Error for a URL that says anything else, a bucket that replaces or does not lock objects, or
+ *   one that refuses us
  */
 export async function openS3Archive(url: string, patience?: S3Patience): Promise<Archive> {
   const { bucket, prefix, region, endpoint, pathStyle, lock } = parseS3Url(url);
@@ -49,7 +54,7 @@ export async function openS3Archive(url: string, patience?: S3Patience): Promise
     });
   };
   await trusted().catch((error: unknown) => {
-    if (!(error instanceof ArchiveError)) throw error;
+    if (!(error instanceof ArchiveError && mayPass(error.cause))) throw error;
   });
 
   const create = async (path: string, bytes: Uint8Array): Promise<"created" | "exists"> => {
@@ -68,6 +73,17 @@ export async function openS3Archive(url: string, patience?: S3Patience): Promise
       for (const path of paths) assertRemovable(path);
       await objects.remove(paths.map((path) => `${prefix}${path}`));
     },
+    setAside: async (paths) => {
+      for (const path of paths) assertMovable(path);
+      for (const path of paths) {
+        const bytes = await objects.read(`${prefix}${path}`);
+        if (bytes === undefined) continue;
+        await create(asidePath(path, bytes), bytes);
+        await objects.remove([`${prefix}${path}`]);
+        if ((await objects.read(`${prefix}${path}`)) === undefined) continue;
+        throw new ArchiveError("archive-contradiction", `the bucket does not let go of ${path}`);
+      }
+    },
     lockMs,
   };
 }
@@ -85,7 +101,10 @@ function putting(create: Archive["create"], objects: S3Objects, prefix: string):
   };
 }
 
-type Reading = Pick<Archive, "get" | "latestCheckpoint" | "partials" | "lockedUntil">;
+type Reading = Pick<
+  Archive,
+  "get" | "latestCheckpoint" | "partials" | "logs" | "sizes" | "lockedUntil"
+>;
 
 function reading(objects: S3Objects, prefix: string): Reading {
   const get = async (path: string): Promise<Uint8Array | undefined> => {
@@ -114,6 +133,19 @@ function reading(objects: S3Objects, prefix: string): Reading {
         found.push(...partialPaths(path, page));
       }
       return found;
+    },
+
+    logs: async () => {
+      const found: string[] = [];
+      for await (const folders of objects.folders(prefix)) found.push(...folders.filter(isLog));
+      return found.sort();
+    },
+
+    sizes: async (log) => {
+      assertLog(log);
+      const names: string[] = [];
+      for await (const page of objects.names(`${prefix}${log}/checkpoint/`)) names.push(...page);
+      return sizesAmong(names);
     },
 
     lockedUntil: async (path) => {

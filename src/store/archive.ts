@@ -1,8 +1,10 @@
 /**
  * The archive: what of a log lies outside the database, shared by all processes of the service. Nothing
  * in it is ever replaced. Every path begins with the log's id: `<log>/tile/…` (core/tile.ts),
- * `<log>/claim/<size>`, `<log>/checkpoint/<size>` and `<log>/cosignature/<size>/<key id>`.
+ * `<log>/claim/<size>`, `<log>/checkpoint/<size>` and `<log>/cosignature/<size>/<key id>`; what a
+ * recovery found and could not use lies under `<log>/aside/`.
  */
+import { hash } from "node:crypto";
 import type { NewFile } from "./durable-files.ts";
 
 export interface Archive {
@@ -36,6 +38,20 @@ export interface Archive {
    */
   remove(paths: readonly string[]): Promise<void>;
 
+  /** Logs of which there is a checkpoint. */
+  logs(): Promise<string[]>;
+
+  /** Sizes of all checkpoints of a log, ascending. */
+  sizes(log: string): Promise<bigint[]>;
+
+  /**
+   * Moves tiles, bundles and claims, which no checkpoint may cover, to `<log>/aside/<hash>/…`, where
+   * nothing reads them: their names are free again.
+   *
+   * @throws ArchiveError `archive-contradiction` where the store does not let one go
+   */
+  setAside(paths: readonly string[]): Promise<void>;
+
   /** For how long nothing that is put can be removed, in milliseconds; 0 where it can be at once. */
   readonly lockMs: number;
 
@@ -58,9 +74,12 @@ const LOG = "[0-9a-f]{32}";
 const SIZE = "(?:0|[1-9][0-9]{0,18})";
 const TILE = "tile/(?:entries|[0-9]{1,2})/(?:x[0-9]{3}/)*[0-9]{3}";
 const PARTIAL = "\\.p/[1-9][0-9]{0,2}";
+const UNSIGNED = `claim/${SIZE}|${TILE}(?:${PARTIAL})?`;
+const ASIDE = `aside/[0-9a-f]{16}/(?:${UNSIGNED})`;
 const ARCHIVED = new RegExp(
-  `^${LOG}/(?:(?:claim|checkpoint)/${SIZE}|cosignature/${SIZE}/[0-9a-f]{8}|${TILE}(?:${PARTIAL})?)$`,
+  `^${LOG}/(?:checkpoint/${SIZE}|cosignature/${SIZE}/[0-9a-f]{8}|${UNSIGNED}|${ASIDE})$`,
 );
+const MOVABLE = new RegExp(`^${LOG}/(?:${UNSIGNED})$`);
 const FULL = new RegExp(`^${LOG}/${TILE}$`);
 const REMOVABLE = new RegExp(`^${LOG}/(?:(?:claim|checkpoint)/${SIZE}|${TILE}${PARTIAL})$`);
 const LOG_ALONE = new RegExp(`^${LOG}$`);
@@ -82,6 +101,28 @@ export function assertFull(path: string): void {
 
 export function assertRemovable(path: string): void {
   if (!REMOVABLE.test(path)) throw new Error(`archive: ${path} stays`);
+}
+
+export function assertMovable(path: string): void {
+  if (!MOVABLE.test(path)) throw new Error(`archive: ${path} stays`);
+}
+
+/** Where a file goes that is set aside: by its content, so that another one of that name can follow. */
+export function asidePath(path: string, bytes: Uint8Array): string {
+  const [log = "", ...rest] = path.split("/");
+  return [log, "aside", hash("sha256", bytes).slice(0, 16), ...rest].join("/");
+}
+
+/** Ascending, of the names that are sizes. */
+export function sizesAmong(names: Iterable<string>): bigint[] {
+  const sizes = Array.from(names)
+    .filter((name) => SIZE_ALONE.test(name))
+    .map(BigInt);
+  return sizes.sort((a, b) => (a < b ? -1 : 1));
+}
+
+export function isLog(name: string): boolean {
+  return LOG_ALONE.test(name);
 }
 
 /** The largest of the sizes among these names, whatever else is among them. */
