@@ -30,6 +30,9 @@ export type AddCheckpointAnswer =
   | { status: 409; size: bigint; problem: string }
   | { status: 400 | 403 | 404 | 422; problem: string };
 
+/** The old size and one hash more than a proof has: enough to see that there are too many. */
+const LINES_MAX = 65;
+
 /** Throws on more than 63 hashes. */
 export function formatAddCheckpoint({ old, proof, checkpoint }: AddCheckpoint): string {
   return `old ${old}\n${formatHashes(proof)}\n${checkpoint}`;
@@ -39,7 +42,7 @@ export function formatAddCheckpoint({ old, proof, checkpoint }: AddCheckpoint): 
 export function parseAddCheckpoint(text: string): AddCheckpoint | undefined {
   const end = text.indexOf("\n\n");
   if (end < 0) return undefined;
-  const [first = "", ...lines] = text.slice(0, end).split("\n");
+  const [first = "", ...lines] = text.slice(0, end).split("\n", LINES_MAX);
   const old = first.startsWith("old ") ? parseSize(first.slice("old ".length)) : undefined;
   const proof = parseHashes(lines);
   if (old === undefined || proof === undefined) return undefined;
