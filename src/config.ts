@@ -1,6 +1,7 @@
 /** The only reader of the environment. Bad values are refused by name; secrets are never printed. */
 import { readFileSync } from "node:fs";
 import { z } from "zod";
+import { type Policy, parsePolicy } from "./core/policy.ts";
 import { Grant } from "./flow/authenticate.ts";
 
 /** What the operator set wrongly, in one line each. */
@@ -25,6 +26,8 @@ const Environment = z.object({
   LOG_KEY_FILE: z.string().min(1).optional(),
   PRINCIPAL_KEY_FILE: z.string().min(1).optional(),
   ISSUERS_FILE: z.string().min(1).optional(),
+  WITNESS_POLICY_FILE: z.string().min(1).optional(),
+  WITNESS_INTERVAL_SECONDS: z.coerce.number().int().min(1).max(86_400).default(30),
   VERIFIER_THREADS: z.coerce.number().int().min(1).max(64).optional(),
   LOG_LEVEL: z.enum(["trace", "debug", "info", "warn", "error", "silent"]).default("info"),
 });
@@ -46,6 +49,9 @@ export interface Config {
   /** Undefined: the embedded default under the data folder. */
   external: External | undefined;
   readerDatabaseUrl: string | undefined;
+  /** Who cosigns, and how many must have; undefined: nobody is asked, and every checkpoint is published. */
+  witnessPolicy: Policy | undefined;
+  witnessIntervalMs: number;
   verifierThreads: number | undefined;
   logLevel: "trace" | "debug" | "info" | "warn" | "error" | "silent";
 }
@@ -72,6 +78,8 @@ export function readConfig(environment: NodeJS.ProcessEnv = process.env): Config
     serviceName: values.SERVICE_NAME,
     external: externalOf(values, mode),
     readerDatabaseUrl: values.READER_DATABASE_URL,
+    witnessPolicy: policyOf(values.WITNESS_POLICY_FILE),
+    witnessIntervalMs: values.WITNESS_INTERVAL_SECONDS * 1_000,
     verifierThreads: values.VERIFIER_THREADS,
     logLevel: values.LOG_LEVEL,
   };
@@ -173,6 +181,29 @@ export function readIssuers(file: string): IssuerEntry[] {
   return readJson(file, z.array(IssuerEntry).min(1));
 }
 
+const WitnessUrl = z.url({ protocol: /^https?$/ });
+
+/**
+ * C2SP tlog-policy. Whatever is stored of a witness is named by the id of its key, so no two may share one.
+ *
+ * @throws ConfigError naming the line, or the witness that cannot be asked
+ */
+function policyOf(file: string | undefined): Policy | undefined {
+  if (file === undefined) return undefined;
+  const policy = parsePolicy(readText(file));
+  if ("problem" in policy) throw new ConfigError(`${file}, line ${policy.line}: ${policy.problem}`);
+  const ids = new Set<string>();
+  for (const { name, vkey, url } of policy.witnesses) {
+    if (ids.has(vkey.id))
+      throw new ConfigError(`${file}: ${name} has the key id of another witness`);
+    ids.add(vkey.id);
+    if (url !== undefined && !WitnessUrl.safeParse(url).success) {
+      throw new ConfigError(`${file}: ${name} cannot be asked at ${url}`);
+    }
+  }
+  return policy;
+}
+
 /** RFC 7517 §5; what is in the keys is for jose to judge. */
 const KeySet = z.object({ keys: z.array(z.record(z.string(), z.unknown())).min(1) });
 export type KeySet = z.infer<typeof KeySet>;
@@ -183,8 +214,16 @@ export function readKeySet(file: string): KeySet {
 }
 
 function readJson<T>(file: string, shape: z.ZodType<T>): T {
+  return reading(file, () => shape.parse(JSON.parse(readFileSync(file, "utf8"))));
+}
+
+function readText(file: string): string {
+  return reading(file, () => readFileSync(file, "utf8"));
+}
+
+function reading<T>(file: string, read: () => T): T {
   try {
-    return shape.parse(JSON.parse(readFileSync(file, "utf8")));
+    return read();
   } catch (error) {
     throw new ConfigError(`${file}: ${error instanceof Error ? error.message : ""}`, {
       cause: error,

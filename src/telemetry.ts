@@ -1,7 +1,9 @@
 /** Logs and figures for operators. A token or a signed text is in neither. */
 import { type DestinationStream, type Logger, pino } from "pino";
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+import type { Anchors } from "./flow/log/anchor.ts";
 import type { SealLag } from "./flow/log/seal-loop.ts";
+import type { SubmissionLag } from "./flow/log/witness-loop.ts";
 import type { Ingested } from "./flow/report/ingest.ts";
 
 export type { Logger } from "pino";
@@ -36,15 +38,23 @@ export interface Sources {
   verifierPending: () => number;
   reportsUnderWay: () => number;
   refusalsDropped: () => number;
+  anchors: () => Anchors;
 }
 
-export interface Metrics {
+export interface Metrics extends WitnessMetrics {
   reported(ingested: Ingested): void;
   answered(route: string, status: number, elapsedMs: number): void;
   committed(batch: { reports: number; elapsedMs: number }): void;
   /** `entries` were folded; 0 when there was nothing new. */
   folded(entries: bigint, elapsedMs: number, at: number): void;
   text(): Promise<{ type: string; text: string }>;
+}
+
+/** By the name that the policy gives a witness. */
+interface WitnessMetrics {
+  cosigned(witness: string): void;
+  notCosigned(witness: string, reason: string): void;
+  witnessLag(witness: string, lag: SubmissionLag): void;
 }
 
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
@@ -114,7 +124,43 @@ export function openMetrics(sources: Sources): Metrics {
       refreshes.observe(elapsedMs / 1_000);
       refreshed.set(at / 1_000);
     },
+    ...witnessMetrics(registers),
     text: async () => ({ type: registry.contentType, text: await registry.metrics() }),
+  };
+}
+
+function witnessMetrics(registers: Registry[]): WitnessMetrics {
+  const cosignatures = new Counter({
+    name: "minutebook_cosignatures_total",
+    help: "Checkpoints that a witness cosigned for this process",
+    labelNames: ["witness"],
+    registers,
+  });
+  const refusals = new Counter({
+    name: "minutebook_witness_refusals_total",
+    help: "Submissions to a witness that ended without a cosignature, by status or reason",
+    labelNames: ["witness", "reason"],
+    registers,
+  });
+  const logs = new Gauge({
+    name: "minutebook_witness_lag_logs",
+    help: "Logs whose newest checkpoint the witness has not cosigned",
+    labelNames: ["witness"],
+    registers,
+  });
+  const seconds = new Gauge({
+    name: "minutebook_witness_lag_seconds",
+    help: "Age of the oldest checkpoint beyond what the witness has cosigned",
+    labelNames: ["witness"],
+    registers,
+  });
+  return {
+    cosigned: (witness) => cosignatures.inc({ witness }),
+    notCosigned: (witness, reason) => refusals.inc({ witness, reason }),
+    witnessLag: (witness, lag) => {
+      logs.set({ witness }, lag.logs);
+      seconds.set({ witness }, lag.ms / 1_000);
+    },
   };
 }
 
@@ -144,6 +190,12 @@ function watch(registry: Registry, sources: Sources): void {
   });
   gauge("reports_under_way", "Reports taken in and not answered yet", () => {
     return sources.reportsUnderWay();
+  });
+  gauge("unanchored_logs", "Logs whose newest checkpoint nobody outside holds", () => {
+    return sources.anchors().logs;
+  });
+  gauge("anchor_lag_seconds", "Age of the oldest checkpoint beyond what is held outside", () => {
+    return sources.anchors().lag_ms / 1_000;
   });
   gauge("refusals_dropped", "Refusals that the register did not keep", () => {
     return sources.refusalsDropped();

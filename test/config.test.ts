@@ -31,6 +31,8 @@ test("with nothing set, all is embedded, on this machine only, at a free port", 
     external: undefined,
     readerDatabaseUrl: undefined,
     ownerDatabaseUrl: undefined,
+    witnessPolicy: undefined,
+    witnessIntervalMs: 30_000,
     verifierThreads: undefined,
     logLevel: "info",
   });

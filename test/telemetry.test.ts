@@ -53,11 +53,14 @@ test("gauges are read when they are asked for, and a code that is over is not ke
     verifierPending: () => 3,
     reportsUnderWay: () => 4,
     refusalsDropped: () => 5,
+    anchors: () => ({ state: "witnessed", logs: 6, lag_ms: 2_500 }),
   });
   const first = (await metrics.text()).text;
   expect(first).toContain('minutebook_refused_logs{code="log-behind"} 2');
   expect(first).toContain("minutebook_seal_lag_seconds 1.5");
   expect(first).toContain("minutebook_seal_lag_entries 7");
+  expect(first).toContain("minutebook_unanchored_logs 6");
+  expect(first).toContain("minutebook_anchor_lag_seconds 2.5");
   refused.length = 0;
   lag.ms = 0;
   const second = (await metrics.text()).text;

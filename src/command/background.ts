@@ -1,6 +1,8 @@
-/** What runs beside requests: sealing, folding, and saying on each log who writes there. */
+/** What runs beside requests: sealing, witnessing, folding, and saying on each log who writes there. */
 
+import type { Policy } from "../core/policy.ts";
 import type { Random } from "../flow/clock.ts";
+import type { Anchors } from "../flow/log/anchor.ts";
 import { announce, type ServiceVersion } from "../flow/log/announce.ts";
 import type { Appender } from "../flow/log/append.ts";
 import type { Sealer } from "../flow/log/seal.ts";
@@ -11,10 +13,12 @@ import { showLogs } from "../flow/usage/show.ts";
 import type { Sql } from "../store/connect.ts";
 import type { Logger, Metrics } from "../telemetry.ts";
 import { openTrouble } from "./trouble.ts";
+import { startWitnessing } from "./witnesses.ts";
 
 export interface Background {
   sealLag(): SealLag;
   rollups(): Rollups;
+  anchors(): Anchors;
   /** Closes the appender; what was appended last is sealed and folded before this resolves. */
   stop(): Promise<void>;
 }
@@ -27,6 +31,9 @@ export function startBackground(options: {
   log: Logger;
   metrics: Metrics;
   service: ServiceVersion;
+  policy: Policy | undefined;
+  /** Between two submissions of a log to a witness. */
+  witnessIntervalMs: number;
 }): Background {
   const { appender, sealer, log, metrics } = options;
   const { sql, clock } = sealer;
@@ -47,6 +54,8 @@ export function startBackground(options: {
     }
   };
   const sealing = sealLoop({ ...sealer, signal, onFailure, onRound });
+  const intervalMs = options.witnessIntervalMs;
+  const witnessing = startWitnessing({ ...sealer, ...options, intervalMs, signal });
   const folds = openTrouble(log, "refresh");
   let rollups: Rollups = "current";
   const folding = refreshLoop({
@@ -71,9 +80,10 @@ export function startBackground(options: {
   return {
     sealLag: sealing.lag,
     rollups: () => rollups,
+    anchors: witnessing.anchors,
     stop: async () => {
       abort.abort();
-      await Promise.all([sealing.done, folding, announcing]);
+      await Promise.all([sealing.done, witnessing.done, folding, announcing]);
       await appender.close();
       await sealDirty(sealer, onFailure);
       onRound();

@@ -63,6 +63,7 @@ export function startEngine(options: {
     verifierPending: () => verifier.pending(),
     reportsUnderWay: () => intake.reports(),
     refusalsDropped: () => register.dropped(),
+    anchors: () => background.anchors(),
   });
   const appender = openAppender({
     ...{ sql, clock, random, hash, guard },
@@ -72,6 +73,8 @@ export function startEngine(options: {
   const sealer = { sql, archive, guard, signerFor, clock, hash };
   const background = startBackground({
     ...{ sealer, appender, random, reader, log, metrics, service },
+    policy: config.witnessPolicy,
+    witnessIntervalMs: config.witnessIntervalMs,
   });
   return {
     flow: { verifier, appender, directory, register, intake, random, service },

@@ -79,7 +79,8 @@ export async function startOn(
   };
   const identity = identities(engine);
   try {
-    const app = createApp(servicesOf({ engine, foundation, sql, reader, log, clock }, identity));
+    const parts = { config, engine, foundation, sql, reader, log, clock };
+    const app = createApp(servicesOf(parts, identity));
     const { url, close } = await listen(app, config);
     const stop = async (): Promise<void> => {
       await close();
@@ -94,6 +95,7 @@ export async function startOn(
 }
 
 interface Parts {
+  config: Config;
   engine: Engine;
   foundation: Foundation;
   sql: Sql;
@@ -103,18 +105,18 @@ interface Parts {
 }
 
 function servicesOf(
-  { engine, foundation, sql, reader, log, clock }: Parts,
+  { config, engine, foundation, sql, reader, log, clock }: Parts,
   identity: ReturnType<typeof identities>,
 ): Parameters<typeof createApp>[0] {
   const { background, flow, guard, metrics } = engine;
-  const { rollups, sealLag } = background;
+  const { anchors, rollups, sealLag } = background;
   return {
     flow,
     reading: { sql: reader, clock },
     serving: {
       sql: reader,
       archive: foundation.archive,
-      published: openPublished({ sql: reader }),
+      published: openPublished({ sql: reader, policy: config.witnessPolicy }),
       visibility: openVisibility({ sql: reader, clock }),
       hash: sha256,
     },
@@ -127,7 +129,7 @@ function servicesOf(
       postponed: (error) => log.warn({ err: error }, "http, answered busy"),
     },
     ready: watchReadiness({
-      ...{ sql, guard, rollups, sealLag },
+      ...{ sql, guard, rollups, sealLag, anchors },
       migrations: migrationsFolder(),
     }),
     metrics: metrics.text,

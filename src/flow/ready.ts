@@ -5,6 +5,7 @@ import { countLogs } from "../store/logs.ts";
 import { requireCurrentSchema } from "../store/migrations.ts";
 import { assertServiceRole } from "../store/privileges.ts";
 import { replication } from "../store/replication.ts";
+import type { Anchors } from "./log/anchor.ts";
 import type { SealGuard } from "./log/guard.ts";
 import type { SealLag } from "./log/seal-loop.ts";
 
@@ -20,8 +21,7 @@ export interface Readiness {
   rollups: Rollups;
   /** `unknown` while the database does not answer. */
   replication: "synchronous" | "missing" | "unknown";
-  /** Nobody outside has signed a checkpoint: the log is its operator's word. */
-  anchors: "none";
+  anchors: Anchors;
 }
 
 export type Rollups = "current" | "failing";
@@ -32,6 +32,7 @@ export interface Watching {
   guard: SealGuard;
   sealLag: () => SealLag;
   rollups: () => Rollups;
+  anchors: () => Anchors;
   /** The migrations' folder. */
   migrations: string;
 }
@@ -42,15 +43,15 @@ export interface Watching {
  * keeps nobody else's reports out.
  */
 export async function ready(watching: Watching): Promise<Readiness> {
-  const { sql, guard, sealLag, rollups, migrations } = watching;
+  const { sql, guard, sealLag, rollups, anchors, migrations } = watching;
   const { entries, logs, ms } = sealLag();
   const codes = [...guard.state().values()];
   const known = {
     refused: counted(codes),
     seal: { logs, entries: String(entries), lag_ms: ms },
     rollups: rollups(),
-    anchors: "none",
-  } as const;
+    anchors: anchors(),
+  };
   try {
     await assertServiceRole(sql);
     await requireCurrentSchema(sql, migrations);

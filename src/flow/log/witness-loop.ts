@@ -3,12 +3,15 @@
  * delays neither the others nor the seals. Of several processes, whoever claims a log submits it.
  */
 import { setTimeout as delay } from "node:timers/promises";
+import { ArchiveError } from "../../store/archive.ts";
 import { claimSubmissions, moveSubmissions, readWitnessLag } from "../../store/submissions.ts";
 import { type Submitting, submit, type Witness } from "./submit.ts";
 import { WitnessError } from "./witness.ts";
 
 export interface WitnessObserver {
   cosigned(witness: string): void;
+  /** A submission that ended without a cosignature, and why: what WitnessError says, or else a code. */
+  refused(witness: string, reason: string): void;
   /** Of one submission; without a log, of all that has to do with the witness. */
   failed(witness: string, error: unknown, log?: string): void;
   /** Failures of logs that were not tried again in this round are those of the round before. */
@@ -108,6 +111,7 @@ async function submitDue(options: WitnessLoopOptions, witness: Witness): Promise
         if ((await submit(options, witness, log)) === "cosigned") observer.cosigned(witness.name);
       } catch (error) {
         if (signal.aborted) return;
+        observer.refused(witness.name, reasonOf(error));
         if (error instanceof WitnessError && error.away) away = error;
         else failures.set(log, error);
         if (error instanceof WitnessError && !error.away) refused.push(log);
@@ -119,4 +123,9 @@ async function submitDue(options: WitnessLoopOptions, witness: Witness): Promise
   // Before what was tried: a log that a witness stumbles over never keeps the others waiting.
   await moveSubmissions(sql, claimed.slice(tried.length), keyId, now);
   return { tried, failures, away };
+}
+
+function reasonOf(error: unknown): string {
+  if (error instanceof WitnessError) return error.reason;
+  return error instanceof ArchiveError ? error.code : "internal";
 }

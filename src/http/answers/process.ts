@@ -17,7 +17,11 @@ export const Readiness = exactly<ready.Readiness>()(
     seal: z.strictObject({ logs: Count, entries: IntegerText, lag_ms: z.number().nonnegative() }),
     rollups: z.enum(["current", "failing"]),
     replication: z.enum(["synchronous", "missing", "unknown"]),
-    anchors: z.literal("none"),
+    anchors: z.strictObject({
+      state: z.enum(["none", "witnessed", "locked", "witness-ahead"]),
+      logs: Count,
+      lag_ms: z.number().nonnegative(),
+    }),
   }),
 );
 
