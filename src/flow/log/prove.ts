@@ -14,7 +14,6 @@ import {
   type ReadNode,
   verifyInclusion,
 } from "../../core/proof.ts";
-import { encodeBase64 } from "../../core/text.ts";
 import {
   TILE_WIDTH,
   type Tile,
@@ -23,6 +22,7 @@ import {
   tilePath,
   tilesOf,
 } from "../../core/tile.ts";
+import { formatTlogProof } from "../../core/tlog-proof.ts";
 import type { Archive } from "../../store/archive.ts";
 import type { Published, PublishedCheckpoint } from "./published.ts";
 import { refusalOf } from "./refusal.ts";
@@ -167,7 +167,19 @@ async function readTree(
   size: bigint,
 ): Promise<ReadNode> {
   const names = tilesOf(nodes, size);
-  return tileNodes(await Promise.all(names.map((name) => readTile(archive, log, name))), hash);
+  const tiles = await Promise.all(names.map((name) => readTile(archive, log, name)));
+  return remembered(tileNodes(tiles, hash));
+}
+
+/** Entries of one request are neighbours: most of their paths is the same. */
+function remembered(read: ReadNode): ReadNode {
+  const known = new Map<string, Hash>();
+  return (node) => {
+    const key = `${node.level}/${node.index}`;
+    const hash = known.get(key) ?? read(node);
+    known.set(key, hash);
+    return hash;
+  };
 }
 
 /** A partial tile may have gone since the full one is there: then that one has its hashes too. */
@@ -190,19 +202,4 @@ export async function readArchived(
   } catch (error) {
     throw refusalOf(error) ?? error;
   }
-}
-
-function formatTlogProof({
-  index,
-  hashes,
-  checkpoint,
-  extra,
-}: {
-  index: bigint;
-  hashes: readonly Hash[];
-  checkpoint: string;
-  extra?: Uint8Array;
-}): string {
-  const extraLine = extra ? `extra ${encodeBase64(extra)}\n` : "";
-  return `c2sp.org/tlog-proof@v1\n${extraLine}index ${index}\n${hashes.map((h) => `${encodeBase64(h)}\n`).join("")}\n${checkpoint}`;
 }
