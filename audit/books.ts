@@ -16,6 +16,8 @@ import { Standing } from "./tally/standing.ts";
 import { type Charge, UsageCheck, type UsageFile } from "./tally/usage.ts";
 
 interface BooksOptions {
+  /** Of the checkpoints: what the log's keys are named by. */
+  origin: string;
   verify: Verify;
   openPiles: OpenPiles;
   usage: readonly UsageFile[];
@@ -59,7 +61,7 @@ export class Books {
       return;
     }
     if (kind === "log") {
-      const state = startState(entry);
+      const state = startState(entry, this.#options.origin);
       this.#judges = {
         admission: new Admission(state, this.#outcome, this.#options.verify),
         judgement: new Judgement(state, this.#tallies(), this.#outcome),

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-import { run } from "./command.ts";
+import { run } from "./command/program.ts";
 
 const COULD_NOT_LOOK = 2;
 let failed = false;

@@ -12,6 +12,9 @@ export const FINDINGS = {
   "checkpoint-origin": "A checkpoint's origin is the trusted key's name",
   "checkpoint-size": "A checkpoint's file is named by the size that it signs",
   "checkpoint-root": "A checkpoint's root is that of the entries up to its size",
+  "checkpoint-retired-key": "A checkpoint past a key's retirement does not rest on that key alone",
+  "cosignature-signature": "A known witness's cosignature of a checkpoint holds",
+  "quorum-missing": "The witnesses of the policy have cosigned a checkpoint",
   "checkpoint-kept": "A checkpoint that somebody kept is one of the archive's tree",
   "bundle-missing": "Every entry up to the checkpoint is in a bundle",
   "bundle-extra": "Bundles follow each other without a gap",
@@ -73,6 +76,10 @@ export const FINDINGS = {
   "months-in-order": "Months close in order, and only the last closing is withdrawn",
   "approval-required": "Under dual control a control entry names its approval",
   "service-order": "A service announces itself once, and no older version after a newer one",
+  "log-key-form": "A log key is an admissible key under the name of its purpose",
+  "log-key-order":
+    "A log key is added while it is out of force, retired while in force, and never the last",
+  "archive-adopted": "An adopted archive holds what was sealed before its entry",
   // of figures taken from the service
   "usage-row": "A row of the usage file is what the entries give",
   "usage-row-missing": "The usage file has a row for all that it covers",
@@ -85,6 +92,8 @@ export const OPEN = {
   "unknown-kind": "An entry of a kind that this version does not know",
   "released-hold": "A held report was released: this version cannot judge who released it",
   "unknown-approval": "An approval is named that this version cannot judge",
+  unwitnessed:
+    "Entries past the largest checkpoint that the policy's witnesses have cosigned (--live)",
   uncovered:
     "Entries past the largest checkpoint, as while a log is written (--live), or once it was cut",
   "usage-as-of": "The usage file reaches past the largest checkpoint",

@@ -1,4 +1,5 @@
 /** The outcome for people, and as JSON for machines. */
+import { formatVkey } from "../src/core/note.ts";
 import { encodeBase64 } from "../src/core/text.ts";
 import { FINDINGS, type Finding, type FindingCode, OPEN, type OpenCode } from "./finding.ts";
 import type { KeyAccount } from "./tally/counters.ts";
@@ -14,6 +15,8 @@ export function exitOf({ findings, open }: AuditResult): 0 | 1 | 2 {
 const VERDICT = ["PROVEN", "FOUND", "OPEN"] as const;
 const KEYS_SHOWN_MAX = 10;
 const MICRO = 1_000_000n;
+/** The last second that a date can say. */
+const DATE_SECONDS_MAX = 8.64e12;
 
 export function printResult(result: AuditResult): string {
   const { findings, open } = result;
@@ -28,18 +31,27 @@ export function printResult(result: AuditResult): string {
     ...open.listed.map((finding) => item(finding, OPEN[finding.code])),
     ...more(open.count - open.listed.length),
   ];
-  return `${lines.map(printable).join("\n")}\n`;
+  return `${printable(lines.join("\n"))}\n`;
 }
 
 export function resultJson(result: AuditResult): object {
-  const { findings, open, root } = result;
+  const { findings, open, root, witnessed } = result;
   return {
     log: result.log,
     exit: exitOf(result),
     origin: result.origin,
     size: String(result.size),
     root: root === undefined ? "" : encodeBase64(root),
+    checkpoint: result.note,
     checkpoints: result.checkpoints,
+    learned: result.learned.map(({ name, publicKey }) => formatVkey(name, publicKey)),
+    ...(witnessed && {
+      witnessed: {
+        size: String(witnessed.size),
+        by: witnessed.by.map(({ name, time }) => ({ name, time: String(time) })),
+      },
+    }),
+    limits: result.limits,
     uncovered: String(result.uncovered),
     strangers: result.strangers,
     entries: Object.fromEntries(Array.from(result.kinds, ([kind, n]) => [kind, String(n)])),
@@ -74,9 +86,14 @@ function covered(result: AuditResult): string[] {
   if (result.root === undefined) return ["  no checkpoint holds: no entry was looked at"];
   const kinds = Array.from(result.kinds, ([kind, n]) => `${n} ${kind}`).join(", ");
   const lines = [
+    ...result.learned.map(
+      ({ name, publicKey }) => `  the log has named a key: ${formatVkey(name, publicKey)}`,
+    ),
     `  checkpoint ${result.size} of ${result.origin}, root ${encodeBase64(result.root)}`,
     `  ${result.checkpoints} checkpoints compared, ${result.signatures} statements verified`,
     `  entries: ${kinds}`,
+    ...witnesses(result),
+    ...result.limits.map((limit) => `  ${limit}`),
   ];
   lines.push(`  keep checkpoint/${result.size}: without it nobody can tell when the log is cut`);
   if (result.uncovered > 0n) {
@@ -85,6 +102,18 @@ function covered(result: AuditResult): string[] {
   const { count, listed } = result.strangers;
   if (count > 0) lines.push(`  not looked at: ${count} files that no log writes, as ${listed[0]}`);
   return lines;
+}
+
+/** The time is the witness's own, and the one that nobody who runs the log can choose. */
+function witnesses({ witnessed }: AuditResult): string[] {
+  return (witnessed?.by ?? []).map(({ name, time }) => {
+    const said = Number(time) <= DATE_SECONDS_MAX ? instant(Number(time)) : `${time} s`;
+    return `  checkpoint ${witnessed?.size} cosigned by ${name} at ${said}`;
+  });
+}
+
+function instant(seconds: number): string {
+  return new Date(seconds * 1000).toISOString();
 }
 
 function month({ billing_month, tracking, jobs, compute, billable }: Month): string {
@@ -135,7 +164,7 @@ function decimal(micro: bigint): string {
   return `${micro / MICRO}.${String(micro % MICRO).padStart(6, "0")}`;
 }
 
-/** What stands in an archive must not steer a terminal. */
-function printable(line: string): string {
-  return line.replace(/[\p{Cc}\p{Cf}]/gu, "\u{fffd}");
+/** What stands in an archive must not steer a terminal: of controls, only line feeds are let pass. */
+export function printable(text: string): string {
+  return text.replace(/[\p{Cc}\p{Cf}]/gu, (control) => (control === "\n" ? "\n" : "\u{fffd}"));
 }

@@ -1,4 +1,4 @@
-/** Where an audit reads from. A folder on disk is one; a browser will read over HTTP. */
+/** Where an audit reads from: a folder on disk, or the log's server over HTTP. */
 import { TILE_WIDTH } from "../src/core/tile.ts";
 
 /** One log's archive. Paths are C2SP tlog-tiles', as `tile/entries/000` or `checkpoint/17`. */
@@ -11,6 +11,10 @@ export interface Source {
   read(path: string): Promise<Uint8Array | undefined>;
   /** Paths of all files below a folder of the log, `""` for all; in no order, none where nothing can be listed. */
   list(folder: string): AsyncIterable<string>;
+  /** How many bundles to read ahead of the one that is judged; where none is said, none. */
+  readonly ahead?: number;
+  /** In sentences, what cannot be seen through it; complete when all was read. */
+  readonly limits?: ReadonlySet<string>;
 }
 
 export const NOTE_BYTES_MAX = 65_536;

@@ -5,9 +5,14 @@
  */
 import type { Checkpoint } from "../src/core/checkpoint.ts";
 import type { Verify } from "../src/core/ed25519.ts";
+import type { EntryOf } from "../src/core/entry.ts";
 import type { Hash, Sha256 } from "../src/core/hash.ts";
 import type { Vkey } from "../src/core/note.ts";
+import type { Policy } from "../src/core/policy.ts";
+import { compareAdopted } from "./archive/adopted.ts";
 import { Checkpoints, isOriginOf, type Kept } from "./archive/checkpoints.ts";
+import type { Witnessed } from "./archive/cosignatures.ts";
+import { LogKeys } from "./archive/log-keys.ts";
 import { type Surplus, surplus } from "./archive/surplus.ts";
 import { walk } from "./archive/walk.ts";
 import { Books } from "./books.ts";
@@ -30,6 +35,8 @@ export interface AuditOptions {
   /** Reads and verifies what agents signed, on as many cores as there are. */
   reader: Reader;
   openPiles: OpenPiles;
+  /** Whose cosignatures count, where any are asked for. */
+  policy: Policy | undefined;
   /** Checkpoints of this log from elsewhere: that nothing they cover was cut off or changed since. */
   kept: readonly Kept[];
   /** The log is being written: bundles may be there before the checkpoint that covers them. */
@@ -47,8 +54,16 @@ export interface AuditResult extends Surplus {
   /** Entries that the largest checkpoint covers; 0 where no checkpoint held. */
   size: bigint;
   root: Hash | undefined;
+  /** The largest checkpoint, as it was signed. */
+  note: string;
   /** Checkpoints whose root was recomputed, the largest included. */
   checkpoints: number;
+  /** Keys that nobody gave and the log itself has named. */
+  learned: Vkey[];
+  /** The largest checkpoint that reaches the policy's quorum, where there is a policy. */
+  witnessed: Witnessed | undefined;
+  /** What could not be seen, in sentences. */
+  limits: string[];
   kinds: Map<string, bigint>;
   signatures: bigint;
   keys: KeyAccount[];
@@ -61,43 +76,81 @@ export interface AuditResult extends Surplus {
 export async function audit(source: Source, options: AuditOptions): Promise<AuditResult> {
   const vkeys = options.vkeys.filter((vkey) => isOriginOf(options.log, vkey.name));
   if (vkeys.length === 0) throw new CannotLook(`no trusted key for log ${options.log}`);
+  const keys = new LogKeys(vkeys);
+  for (;;) {
+    const known = keys.vkeys.length;
+    const result = await readThrough(source, { ...options, keys });
+    // What was untrusted may rest on a key that the log added below the checkpoint that was trusted.
+    if (keys.vkeys.length === known || !result.findings.byCode.has("checkpoint-untrusted")) {
+      return result;
+    }
+  }
+}
+
+interface Reading extends AuditOptions {
+  keys: LogKeys;
+}
+
+async function readThrough(source: Source, options: Reading): Promise<AuditResult> {
   const findings = new Findings();
   const open = new Findings<OpenCode>();
-  const checkpoints = new Checkpoints(source, { ...options, vkeys }, findings);
+  const checkpoints = new Checkpoints(source, options, findings);
   const top = await checkpoints.largest();
-  const books = new Books(options, { findings, open });
-  if (top !== undefined) await read(source, top, { ...options, checkpoints, findings, books });
+  const witnessed = await checkpoints.witnessed();
+  const books = new Books({ ...options, origin: top?.origin ?? "" }, { findings, open });
   const size = top?.size ?? 0n;
+  if (top !== undefined) {
+    const adoptions = await read(source, top, { ...options, checkpoints, findings, books });
+    await compareAdopted(source, size, { adoptions, hash: options.hash }, findings);
+  }
   const rest = await surplus(source, size, findings);
-  if (rest.uncovered > 0n && !options.live) {
-    open.add("uncovered", { index: size }, `${rest.uncovered} entries`);
+  if (!options.live) {
+    const unwitnessed = witnessed === undefined ? 0n : size - witnessed.size;
+    if (unwitnessed > 0n) {
+      open.add("unwitnessed", { index: size - unwitnessed }, `${unwitnessed} entries`);
+    }
+    if (rest.uncovered > 0n) open.add("uncovered", { index: size }, `${rest.uncovered} entries`);
   }
   return {
     log: options.log,
     origin: top?.origin ?? "",
     size,
     root: top?.root,
+    note: top?.note ?? "",
     checkpoints: checkpoints.compared,
+    learned: options.keys.learned,
+    witnessed,
     ...rest,
+    limits: [...(source.limits ?? [])],
     findings,
     open,
     ...books.close(size),
   };
 }
 
-interface Reading extends AuditOptions {
+interface Walking extends Reading {
   checkpoints: Checkpoints;
   findings: Findings;
   books: Books;
 }
 
-async function read(source: Source, top: Checkpoint, reading: Reading): Promise<void> {
-  const { books, onProgress, reader } = reading;
-  const blocks = walk({ ...reading, source, top });
+/** Entries that only the tree can judge, when all others have been. */
+async function read(
+  source: Source,
+  top: Checkpoint,
+  walking: Walking,
+): Promise<EntryOf<"archive_adopted">[]> {
+  const { books, onProgress, reader } = walking;
+  const blocks = walk({ ...walking, source, top });
+  const adoptions: EntryOf<"archive_adopted">[] = [];
   let done = 0n;
   for await (const { heard, width } of hear(blocks, reader)) {
-    for (const { entry, said } of heard) books.take(entry, said);
+    for (const { entry, said } of heard) {
+      books.take(entry, said);
+      if (entry.kind === "archive_adopted") adoptions.push(entry);
+    }
     done += BigInt(width);
     onProgress?.(done, top.size);
   }
+  return adoptions;
 }

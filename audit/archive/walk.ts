@@ -10,6 +10,7 @@ import { bundlePath, TILE_WIDTH, tilePath } from "../../src/core/tile.ts";
 import type { Findings } from "../finding.ts";
 import type { Source } from "../source.ts";
 import type { OpenPiles } from "../tally/piles.ts";
+import { ReadAhead } from "./ahead.ts";
 import { align, type UnknownEntry } from "./block.ts";
 import type { Checkpoints } from "./checkpoints.ts";
 import {
@@ -19,7 +20,6 @@ import {
   compareTile,
   entriesOf,
   leavesOf,
-  readBlock,
 } from "./files.ts";
 import { type Filled, Tree } from "./tree.ts";
 
@@ -56,13 +56,13 @@ const WIDTH = BigInt(TILE_WIDTH);
 export async function* walk(options: WalkOptions): AsyncGenerator<Block> {
   const { findings, openPiles, source, top } = options;
   const walker = new Walker(options);
-  const end = (top.size + WIDTH - 1n) / WIDTH;
+  const blocks = new ReadAhead(source, top.size);
+  const { end } = blocks;
   let later: Iterator<bigint> | undefined;
   let index = 0n;
   while (index < end) {
-    const left = top.size - index * WIDTH;
-    const width = left < WIDTH ? Number(left) : TILE_WIDTH;
-    const files = await readBlock(source, index, width);
+    const files = await blocks.read(index);
+    const { width } = files;
     if (files.bundle !== undefined || files.tile !== undefined) {
       yield { entries: await walker.block(files), width };
       index += 1n;
@@ -125,6 +125,7 @@ class Walker {
       } else if (entry === undefined) {
         findings.add("entry-malformed", { index }, "not the canonical bytes of an entry");
       } else if (this.#fits(entry, before)) {
+        if (entry.kind === "log_key") this.#options.checkpoints.note(entry);
         judged.push(entry);
       }
     });

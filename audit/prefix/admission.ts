@@ -5,11 +5,12 @@
 import type { z } from "zod";
 import { admissibleKey, thumbprint, type Verify, verdict } from "../../src/core/ed25519.ts";
 import type { Body, Entry, EntryOf } from "../../src/core/entry.ts";
+import { parseVkey } from "../../src/core/note.ts";
 import { Claim, Rotation, TYP } from "../../src/core/report.ts";
 import { decodeBase64url } from "../../src/core/text.ts";
 import type { FindingCode, Findings, OpenCode } from "../finding.ts";
 import { monthAfter, readFraction } from "../rating.ts";
-import { append, type Key, type State } from "./state.ts";
+import { append, FIRST_KEY, type Key, type State } from "./state.ts";
 import { readStatement, type Statement } from "./statement.ts";
 
 export class Admission {
@@ -67,6 +68,9 @@ export class Admission {
         break;
       case "month_closing_withdrawn":
         this.#withdrawn(entry.body);
+        break;
+      case "log_key":
+        this.#logKey(entry.body);
         break;
       default:
     }
@@ -217,6 +221,21 @@ export class Admission {
     const last = closings.at(-1)?.index === BigInt(closing);
     this.#expect(last, "months-in-order", `entry ${closing} is not the last closing`);
     if (last) closings.pop();
+  }
+
+  #logKey({ purpose, state, vkey }: Body<"log_key">): void {
+    const { logKeys, origin } = this.#state;
+    const name = purpose === "checkpoint" ? origin : `${origin}/receipt`;
+    const key = parseVkey(vkey);
+    const detail = `${state} for ${purpose}: ${vkey}`;
+    this.#expect(key?.type === "ed25519" && key.name === name, "log-key-form", detail);
+    const keys = logKeys[purpose];
+    // One that is retired before anybody added it is the first, and of firsts there is one.
+    const meant = state === "added" || keys.has(vkey) ? vkey : FIRST_KEY;
+    const before = keys.get(meant) ?? "retired";
+    keys.set(meant, state).set(vkey, state);
+    const left = [...keys.values()].includes("added");
+    this.#expect(before !== state && left, "log-key-order", detail);
   }
 
   #statement<P extends { log: string }>(

@@ -21,6 +21,8 @@ type At<T> = T & { index: bigint };
 
 export interface State {
   id: string;
+  /** Of its checkpoints. */
+  origin: string;
   log: Body<"log">;
   keys: Map<string, Key>;
   /** Kid of a successor to the key that named it. */
@@ -38,11 +40,17 @@ export interface State {
   service: Body<"service"> | undefined;
   /** Closings that were not withdrawn. */
   closings: { index: bigint; month: string }[];
+  /** The log's own keys by purpose. Each begins with one that no entry added: `FIRST_KEY`. */
+  logKeys: Record<Body<"log_key">["purpose"], Map<string, "added" | "retired">>;
 }
 
-export function startState({ body, log }: EntryOf<"log">): State {
+/** Stands for a key whose vkey the log has not said yet. */
+export const FIRST_KEY = "";
+
+export function startState({ body, log }: EntryOf<"log">, origin: string): State {
   return {
     id: log,
+    origin,
     log: body,
     keys: new Map(),
     heirs: new Map(),
@@ -54,6 +62,10 @@ export function startState({ body, log }: EntryOf<"log">): State {
     limits: new Map(),
     service: undefined,
     closings: [],
+    logKeys: {
+      checkpoint: new Map([[FIRST_KEY, "added"]]),
+      receipt: new Map([[FIRST_KEY, "added"]]),
+    },
   };
 }
 

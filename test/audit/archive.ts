@@ -1,6 +1,6 @@
 /** Archives in memory, honest until a test changes them, and the audit of one. */
 import { sha256, verifyNow } from "../../audit/native.ts";
-import { type Reader, readSigned } from "../../audit/prefix/statement.ts";
+import { readHere } from "../../audit/prefix/reader.ts";
 import type { Source } from "../../audit/source.ts";
 import { openSpill } from "../../audit/spill.ts";
 import { type AuditOptions, type AuditResult, audit } from "../../audit/verify.ts";
@@ -93,7 +93,8 @@ export async function auditFiles(
       vkeys: [TRUSTED],
       hash: sha256,
       verify: verifyNow,
-      reader: readHere(),
+      policy: undefined,
+      reader: readHere({ hash: sha256, verify: verifyNow }),
       openPiles: spill.open,
       kept: [],
       live: false,
@@ -103,18 +104,6 @@ export async function auditFiles(
   } finally {
     spill.close();
   }
-}
-
-/** Reads in this thread. */
-function readHere(): Reader {
-  const keys = new Map<string, Uint8Array>();
-  return {
-    learn: (kid, publicKey) => {
-      keys.set(kid, publicKey);
-    },
-    read: async (texts) =>
-      texts.map((text) => readSigned(text, keys, { hash: sha256, verify: verifyNow })),
-  };
 }
 
 /** Codes of all findings, each once, and the lowest index at fault. */

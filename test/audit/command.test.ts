@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, truncateSync, writeFileSyn
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, beforeEach, expect, test } from "vitest";
-import { run } from "../../audit/command.ts";
+import { run } from "../../audit/command/program.ts";
 import { testKey } from "../signing.ts";
 import { checkpointOf, type Files, filesOf, signer, vkeyText } from "./archive.ts";
 import { honestLog, smallLog } from "./honest.ts";

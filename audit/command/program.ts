@@ -1,0 +1,29 @@
+/** The command line `minutebook-audit`: one file beside this one for each of its commands. */
+import { Command, CommanderError } from "commander";
+import { COULD_NOT_LOOK, type Exit, type Output, reason } from "./output.ts";
+import { addReport } from "./report.ts";
+import { addVerify } from "./verify.ts";
+
+const COMMANDS = [addVerify, addReport];
+
+/** Runs the arguments after the program's name; resolves to the exit status. */
+export async function run(args: readonly string[], output: Output): Promise<Exit> {
+  let exit: Exit = 0;
+  const program = new Command("minutebook-audit")
+    .description("Checks Minutebook logs without trusting who serves them")
+    .exitOverride()
+    .configureOutput({ writeOut: output.out, writeErr: output.err });
+  for (const add of COMMANDS) {
+    add(program, output, (status) => {
+      exit = status;
+    });
+  }
+  try {
+    await program.parseAsync(args, { from: "user" });
+    return exit;
+  } catch (error) {
+    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : COULD_NOT_LOOK;
+    output.err(`could not look: ${reason(error)}\n`);
+    return COULD_NOT_LOOK;
+  }
+}

@@ -1,0 +1,178 @@
+/** `minutebook-audit verify`: audits log by log, and says how it went. */
+import type { Command } from "commander";
+import { isOriginOf, type Kept } from "../archive/checkpoints.ts";
+import { readKept, readTrust, readUsage, type Trust } from "../given.ts";
+import { sha256, verifyNow } from "../native.ts";
+import { exitOf, printResult, resultJson } from "../print.ts";
+import { openSpill } from "../spill.ts";
+import type { UsageFile } from "../tally/usage.ts";
+import { openThreads } from "../threads.ts";
+import { type AuditResult, audit } from "../verify.ts";
+import { documentOf, type Inputs, signDocument } from "./document.ts";
+import {
+  type AddCommand,
+  COULD_NOT_LOOK,
+  collect,
+  type Exit,
+  type Output,
+  progressBar,
+  reason,
+  worst,
+} from "./output.ts";
+import { openPlace, type Place } from "./place.ts";
+import { testSelf } from "./self.ts";
+
+interface VerifyOptions {
+  vkey: string[];
+  policy?: string;
+  checkpoint: string[];
+  usage: string[];
+  tokenFile?: string;
+  live?: true;
+  json?: true;
+  sign?: string;
+  out?: string;
+}
+
+interface Given extends Trust {
+  kept: readonly Kept[];
+  usage: readonly UsageFile[];
+  live: boolean;
+}
+
+const HELP = `
+Exit status: 0 all proven, 1 a finding, 2 could not look, or something could not be judged.
+An archive that proves nothing is never a pass.
+
+An archive alone cannot show that its end, or one of its checkpoints, was taken away: keep a checkpoint
+of every audit, and give it to the next one. Without <log>, each key given must have its log there.
+A key that the log itself added, under a checkpoint that is trusted, is trusted from there on.
+
+Examples:
+  minutebook-audit verify ./archive --vkey ledger.vkey --checkpoint october.note --usage november.json
+  minutebook-audit verify https://ledger.example/logs/LOG --vkey ledger.vkey --token-file auditor.jwt
+`;
+
+export const addVerify: AddCommand = (program, output, done) => {
+  trusting(program.command("verify"))
+    .description("verify every entry of a log, or of all logs of an archive")
+    .argument("<archive>", "the archive's folder, or a log's address: https://HOST/logs/LOG")
+    .argument("[log]", "one log's id; all logs of the folder without it")
+    .option(
+      "--checkpoint <file>",
+      "a checkpoint kept from earlier or from a witness: it must be in the tree; may come again",
+      collect,
+      [],
+    )
+    .option("--usage <file>", "an answer of GET /v1/usage, in JSON; may come again", collect, [])
+    .option("--live", "the log is being written: entries past the largest checkpoint are no matter")
+    .option("--json", "print the outcome as JSON")
+    .option("--sign <key>", "sign the outcome with this Ed25519 key (PKCS #8 PEM); needs --out")
+    .option("--out <file>", "where the signed outcome goes")
+    .addHelpText("after", HELP)
+    .action(async (archive: string, log: string | undefined, options: VerifyOptions) => {
+      done(await verifyArchive(archive, log, options, output));
+    });
+};
+
+/** Whom to trust, and how to get in: alike for all commands that read a log. */
+export function trusting(command: Command): Command {
+  return command
+    .option(
+      "--vkey <text or file>",
+      "a log's key, trusted from elsewhere; may come again",
+      collect,
+      [],
+    )
+    .option("--policy <file>", "trusted logs, witnesses and their quorum (C2SP tlog-policy)")
+    .option("--token-file <file>", "a file with the bearer token for the log's server");
+}
+
+async function verifyArchive(
+  archive: string,
+  log: string | undefined,
+  options: VerifyOptions,
+  output: Output,
+): Promise<Exit> {
+  const sealed = signDocument(options);
+  const self = await testSelf();
+  const place = await openPlace(archive, log, options.tokenFile);
+  const { logs } = place;
+  const trust = readTrust(options.vkey, options.policy);
+  const vkeys = trust.vkeys;
+  const given: Given = {
+    ...trust,
+    kept: options.checkpoint.map((name) => readKept(name, { vkeys, verify: verifyNow }, logs)),
+    usage: options.usage.map((name) => readUsage(name, logs)),
+    live: options.live === true,
+  };
+  const { documents, exit } = await auditAll(archive, place, given, { options, output });
+  const inputs: Inputs = { archive, vkeys, ...options };
+  const document = documentOf({ self, inputs, logs: documents, exit });
+  if (options.json) output.out(`${JSON.stringify(document, undefined, 2)}\n`);
+  if (sealed !== undefined) output.err(sealed(document));
+  return exit;
+}
+
+async function auditAll(
+  archive: string,
+  place: Place,
+  given: Given,
+  { options, output }: { options: VerifyOptions; output: Output },
+): Promise<{ documents: object[]; exit: Exit }> {
+  const exits: Exit[] = [];
+  const documents: object[] = [];
+  const missed = (log: string, why: string): void => {
+    exits.push(COULD_NOT_LOOK);
+    documents.push({ log, exit: COULD_NOT_LOOK, could_not_look: why });
+    output.err(`log ${log}: could not look: ${why}\n`);
+  };
+  for (const log of place.logs) {
+    try {
+      const result = await auditLog(place, log, given, output);
+      exits.push(exitOf(result));
+      documents.push(resultJson(result));
+      if (!options.json) output.out(printResult(result));
+    } catch (error) {
+      missed(log, reason(error));
+    }
+  }
+  // Else a log whose whole folder is gone would not be missed.
+  for (const { name } of place.one ? [] : given.vkeys) {
+    if (!place.logs.some((log) => isOriginOf(log, name))) {
+      missed(name, `${archive} has no archive of it`);
+    }
+  }
+  return { documents, exit: worst(exits) };
+}
+
+async function auditLog(
+  place: Place,
+  log: string,
+  { kept, live, policy, usage, vkeys }: Given,
+  output: Output,
+): Promise<AuditResult> {
+  const source = await place.open(log);
+  const spill = openSpill();
+  const threads = openThreads();
+  const bar = progressBar(output, log, "entries");
+  try {
+    return await audit(source, {
+      log,
+      vkeys,
+      policy,
+      kept: kept.filter(({ checkpoint }) => isOriginOf(log, checkpoint.origin)),
+      live,
+      usage: usage.filter((file) => file.log === log),
+      hash: sha256,
+      verify: verifyNow,
+      reader: threads,
+      openPiles: spill.open,
+      ...(bar && { onProgress: bar.update }),
+    });
+  } finally {
+    bar?.stop();
+    spill.close();
+    await threads.close();
+  }
+}
