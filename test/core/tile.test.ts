@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { EMPTY_ROOT, type Hash } from "../../src/core/hash.ts";
+import { inclusionNodes, rootNodes, treeRoot } from "../../src/core/proof.ts";
 import { encodeHex, equal } from "../../src/core/text.ts";
 import {
   bundlePath,
@@ -10,9 +11,13 @@ import {
   edgeRoot,
   encodeEdge,
   grow,
+  isImplied,
+  parseTilePath,
   partialTiles,
   type Tile,
+  tileNodes,
   tilePath,
+  tilesOf,
 } from "../../src/core/tile.ts";
 import { leaves, naiveRoot, naiveTiles, nodeSha256 } from "./merkle.ts";
 
@@ -146,4 +151,144 @@ test("paths that the format does not have are not written", () => {
   expect(() => tilePath(0, -1n)).toThrow("tile: no such index");
   expect(() => bundlePath(0n, 0)).toThrow("tile: no such width");
   expect(() => bundlePath(0n, 257)).toThrow("tile: no such width");
+});
+
+test("every path that is written is read back", () => {
+  const level = fc.nat(63);
+  const index = fc.bigInt({ min: 0n, max: 10n ** 18n - 1n });
+  const width = fc.integer({ min: 1, max: 256 });
+  fc.assert(
+    fc.property(level, index, width, (at, tile, hashes) => {
+      const found = { kind: "tile", level: at, index: tile, width: hashes };
+      expect(parseTilePath(tilePath(at, tile, hashes))).toEqual(found);
+      const entries = { kind: "entries", index: tile, width: hashes };
+      expect(parseTilePath(bundlePath(tile, hashes))).toEqual(entries);
+    }),
+  );
+});
+
+test.each([
+  "",
+  "checkpoint",
+  "tile/0",
+  "tile/0/",
+  "/tile/0/000",
+  "tile/0/000/",
+  "tile/64/000",
+  "tile/00/000",
+  "tile/-1/000",
+  "tile/0/0",
+  "tile/0/00",
+  "tile/0/0000",
+  "tile/0/1000",
+  "tile/0/x000/001",
+  "tile/0/001/000",
+  "tile/0/x001",
+  "tile/0/X001/000",
+  "tile/0/x001/x000",
+  "tile/0/000.p/0",
+  "tile/0/000.p/01",
+  "tile/0/000.p/256",
+  "tile/0/000.p/999",
+  "tile/0/000.p/1000",
+  "tile/0/000.p/",
+  "tile/0/000.p",
+  "tile/0/000.p/1/2",
+  "tile/0/000.P/1",
+  "tile/0/\u0660\u0660\u0660",
+  "tile/0/000\n",
+  "tile/data/000",
+  "tile/entries/x000/000",
+  `tile/0/${"x999/".repeat(6)}999`,
+  "tile/0/../0/000",
+])("%j is no path of a tile", (path) => {
+  expect(parseTilePath(path)).toBeUndefined();
+});
+
+test("no text makes the reader of paths throw", () => {
+  const piece = fc.constantFrom("tile", "entries", "0", "63", "x001", "000", "000.p", "7", "", "-");
+  const pieces = fc.array(fc.oneof(piece, fc.string({ unit: "binary" })), { maxLength: 9 });
+  fc.assert(
+    fc.property(pieces, (parts) => {
+      const path = parts.join("/");
+      const found = parseTilePath(path);
+      if (found === undefined) return;
+      const { index, width } = found;
+      const again =
+        found.kind === "tile" ? tilePath(found.level, index, width) : bundlePath(index, width);
+      expect(again).toBe(path);
+    }),
+    { numRuns: 1000 },
+  );
+});
+
+test.each([0, 1, 255, 256, 257, 600, 65_536, 65_999])(
+  "a checkpoint of size %i implies exactly the tiles of the format, and bundles like its lowest level",
+  (size) => {
+    const implied = [...naiveTiles(LEAVES.slice(0, size)).keys()];
+    const bundles = implied.filter((path) => path.startsWith("tile/0/"));
+    const all = [...implied, ...bundles.map((path) => path.replace("/0/", "/entries/"))];
+    for (const path of all) expect(impliedBy(path, size), path).toBe(true);
+    const others = all
+      .map((path) => path.replace(/[.].*$/, ""))
+      .filter((path) => !all.includes(path));
+    for (const path of [...others, ...all.flatMap(neighbours)]) {
+      if (!all.includes(path)) expect(impliedBy(path, size), path).toBe(false);
+    }
+  },
+);
+
+function impliedBy(path: string, size: number): boolean {
+  const parsed = parseTilePath(path);
+  if (parsed === undefined) throw new Error(`${path} is no path`);
+  return isImplied(parsed, BigInt(size));
+}
+
+/** The next tile, the same one a level up, and those a hash narrower and wider. */
+function neighbours(path: string): string[] {
+  const parsed = parseTilePath(path);
+  if (parsed === undefined) return [];
+  const { kind, index, width } = parsed;
+  const at = (next: bigint, hashes: number): string =>
+    kind === "tile" ? tilePath(parsed.level, next, hashes) : bundlePath(next, hashes);
+  const widths = [width - 1, width + 1, 1, 255].filter((hashes) => hashes > 0 && hashes <= 256);
+  const above = kind === "tile" ? [tilePath(parsed.level + 1, index, width)] : [];
+  return [at(index + 1n, width), ...above, ...widths.map((hashes) => at(index, hashes))];
+}
+
+test("the tiles of nodes are named once each, as wide as they are at that size", () => {
+  const nodes = [
+    ...inclusionNodes(0n, 70_000n),
+    ...inclusionNodes(1n, 70_000n),
+    ...rootNodes(70_000n),
+  ];
+  const paths = tilesOf(nodes, 70_000n).map(({ level, index, width }) =>
+    tilePath(level, index, width),
+  );
+  expect(paths.sort()).toEqual([
+    "tile/0/000",
+    "tile/0/273.p/112",
+    "tile/1/000",
+    "tile/1/001.p/17",
+    "tile/2/000.p/1",
+  ]);
+  expect(() => tilesOf([{ level: 0, index: 70_000n }], 70_000n)).toThrow("tile:");
+  expect(() => tilesOf([{ level: 17, index: 0n }], 70_000n)).toThrow("tile:");
+});
+
+test("a later, wider tile serves as well; a cut one, and one that is not there, do not", () => {
+  const partial = { level: 0, index: 0n, width: 5 };
+  const [wider] = partialTiles(grown(9).edge);
+  const bytes = wider?.bytes ?? new Uint8Array();
+  const root = encodeHex(naiveRoot(LEAVES.slice(0, 5)));
+  expect(encodeHex(treeRoot(5n, tileNodes([{ ...partial, bytes }])))).toBe(root);
+  for (const length of [0, 4 * 32, 5 * 32 - 1, 5 * 32 + 1]) {
+    expect(() => tileNodes([{ ...partial, bytes: bytes.subarray(0, length) }])).toThrow(
+      "cut short",
+    );
+  }
+  const read = tileNodes([{ ...partial, bytes: bytes.subarray(0, 5 * 32) }]);
+  expect(() => read({ level: 0, index: 5n })).toThrow("not at hand");
+  expect(() => read({ level: 0, index: 256n })).toThrow("not at hand");
+  expect(() => read({ level: 8, index: 0n })).toThrow("not at hand");
 });
