@@ -4,10 +4,12 @@
  */
 import { createServer, type IncomingMessage, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { cosign } from "../../src/core/cosignature.ts";
+import { cosignatureMessage } from "../../src/core/cosignature.ts";
 import type { Hash } from "../../src/core/hash.ts";
 import { formatVkey, parseVkey, type Signer, type Vkey } from "../../src/core/note.ts";
 import { type Policy, parsePolicy } from "../../src/core/policy.ts";
+import { signatureLine } from "../../src/core/signature-line.ts";
+import { concat } from "../../src/core/text.ts";
 import {
   type AddCheckpoint,
   judgeAddCheckpoint,
@@ -19,7 +21,7 @@ import { vkeyOf } from "./chain.ts";
 
 export interface WireAnswer {
   status: number;
-  body: string;
+  body: string | Uint8Array;
   headers?: Record<string, string>;
 }
 
@@ -70,8 +72,13 @@ export class TestWitness implements Witness {
     this.#server.closeAllConnections();
   }
 
+  /** Over whatever text, and of whatever time: also what no honest witness signs. */
   cosign(text: string, time = this.time): string {
-    return cosign(this.#signer, text, time);
+    const { name, publicKey, sign } = this.#signer;
+    const stamp = new Uint8Array(8);
+    new DataView(stamp.buffer).setBigUint64(0, time);
+    const signature = concat(stamp, sign(cosignatureMessage(text, time)));
+    return signatureLine(name, publicKey, signature, "cosignature");
   }
 
   #answer(body: string, path: string): WireAnswer | undefined {
