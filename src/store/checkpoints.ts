@@ -30,16 +30,14 @@ export async function insertCheckpoint(
 }
 
 /**
- * Of a checkpoint that the archive holds and the table lacks. Nobody knows any more when it was sealed:
- * not before its last entry was written, nor before the checkpoint that precedes it.
- *
- * @returns whether it was lacking
+ * Of a checkpoint that the archive holds and the table may lack. Nobody knows any more when it was
+ * sealed: not before its last entry was written, nor before the checkpoint that precedes it.
  */
 export async function restoreCheckpoint(
   tx: Transaction,
   { log, size, root, note }: StoredCheckpoint,
-): Promise<boolean> {
-  const { count } = await tx`
+): Promise<void> {
+  await tx`
     insert into checkpoints (log, size, root, note, sealed_at)
     select
       ${log}, ${size}, ${root}, ${note},
@@ -56,7 +54,6 @@ export async function restoreCheckpoint(
     from entries
     where log = ${log} and index = ${size - 1n}
     on conflict do nothing`;
-  return count === 1;
 }
 
 /** Of all that are stored, ascending. */

@@ -24,13 +24,14 @@ export interface NewEntry extends Omit<StoredEntry, "kind" | "at"> {
   usage?: UsageColumns;
 }
 
-/** In one statement, all of one instant. */
+/** In one statement. @param at of all of them; or of each, in their order */
 export async function insertEntries(
   tx: Transaction,
   log: string,
-  at: string,
+  at: string | readonly string[],
   entries: readonly NewEntry[],
 ): Promise<void> {
+  const ats = typeof at === "string" ? entries.map(() => at) : at;
   const usages = <K extends keyof UsageColumns>(column: K): (UsageColumns[K] | undefined)[] =>
     entries.map((entry) => entry.usage?.[column]);
   const bytes = entries.map((entry) => entry.bytes);
@@ -47,13 +48,14 @@ export async function insertEntries(
       billing_month, finished_at
     )
     select
-      ${log}, index, kind, ${at}, substring(prevs from 32 * n::int - 31 for 32),
+      ${log}, index, kind, at, substring(prevs from 32 * n::int - 31 for 32),
       substring(leaves from 32 * n::int - 31 for 32), substring(bytes from start for length),
       tracking, job_id, project_id, namespace_id, runner_uuid, runner_id, machine_type,
       duration_ms, compute_ms, not_billable, usage_month, billing_month, finished_at
     from packed, unnest(
       ${plainColumn(entries.map((entry) => entry.index))}::text::bigint[],
       ${plainColumn(entries.map((entry) => entry.kind))}::text::text[],
+      ${plainColumn(ats)}::text::timestamptz[],
       ${startColumn(bytes)}::text::int[],
       ${plainColumn(bytes.map(({ length }) => String(length)))}::text::int[],
       ${plainColumn(usages("tracking"))}::text::text[],
@@ -70,7 +72,7 @@ export async function insertEntries(
       ${plainColumn(usages("billing_month"))}::text::date[],
       ${plainColumn(usages("finished_at"))}::text::timestamptz[]
     ) with ordinality as entry (
-      index, kind, start, length, tracking, job_id, project_id, namespace_id, runner_uuid,
+      index, kind, at, start, length, tracking, job_id, project_id, namespace_id, runner_uuid,
       runner_id, machine_type, duration_ms, compute_ms, not_billable, usage_month, billing_month,
       finished_at, n
     )

@@ -80,6 +80,16 @@ export async function moveSeal(tx: Transaction, log: string, from: Seal, to: Sea
   if (count !== 1) throw new Error("seals: moved by somebody else");
 }
 
+/** Up to this seal, or where it stands if that is further; its row is then locked as by `lockSeal`. */
+export async function raiseSeal(tx: Transaction, log: string, to: Seal): Promise<void> {
+  await tx`
+    insert into seals as s (log, size, leaf, edge)
+    values (${log}, ${to.size}, ${to.leaf}, ${encodeEdge(to.edge)})
+    on conflict (log) do update
+      set size = excluded.size, leaf = excluded.leaf, edge = excluded.edge
+      where s.size < excluded.size`;
+}
+
 interface Row {
   size: bigint;
   leaf: Hash;

@@ -24,6 +24,7 @@ import {
 } from "./commit.ts";
 import { failureOf, spoken } from "./failure.ts";
 import { Lanes } from "./lane.ts";
+import { commitArchived, type Replay } from "./replay.ts";
 import type { Fit, Outcome } from "./settle.ts";
 
 export interface Appender {
@@ -38,6 +39,11 @@ export interface Appender {
   control<K extends Kind>(log: string, kind: K, make: Make<K>): Promise<Receipt>;
   /** Entry 0 of a new log. @throws Problem `log-exists` if its instance has one */
   create(body: Body<"log">, log: string): Promise<Receipt>;
+  /**
+   * Entries that the archive has and this database lacks, in one transaction: all that `work` takes,
+   * or nothing. @throws RecoveryError; Problem `busy`
+   */
+  archived(log: string, work: (replay: Replay) => Promise<void>): Promise<void>;
   /** Refuses what comes from now on, and resolves when all that was taken is answered. */
   close(): Promise<void>;
 }
@@ -76,15 +82,19 @@ export function openAppender(options: AppendOptions): Appender {
     return await new Promise<T>(enqueue);
   }
 
+  function alone<T>(log: string, commit: (memory: Memory) => Promise<T>): Promise<T> {
+    return inTurn<T>((resolve, reject) => {
+      const item = (memory: Memory): Promise<void> =>
+        commit(memory).then(resolve, (error: unknown) => {
+          reject(said(options, error));
+        });
+      lanes.push(log, { kind: "alone", item });
+    });
+  }
+
   return {
-    control: (log, kind, make) =>
-      inTurn((resolve, reject) => {
-        const item = (memory: Memory): Promise<void> =>
-          commitEntry(options, memory, kind, make).then(resolve, (error: unknown) => {
-            reject(said(options, error));
-          });
-        lanes.push(log, { kind: "alone", item });
-      }),
+    control: (log, kind, make) => alone(log, (memory) => commitEntry(options, memory, kind, make)),
+    archived: (log, work) => alone(log, (memory) => commitArchived(options, memory, work)),
     reports: (log, verdicts) =>
       inTurn((resolve, reject) => {
         if (verdicts.length === 0) return resolve([]);
