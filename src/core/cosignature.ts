@@ -15,6 +15,7 @@ export interface Cosignature {
 
 const TIME_MAX = 2n ** 63n - 1n;
 const TIME_BYTES = 8;
+const BYTES = TIME_BYTES + 64;
 
 /** What a witness signs over a checkpoint's text. It names no witness: a key is one witness's alone. */
 export function cosignatureMessage(text: string, time: bigint): Uint8Array {
@@ -34,9 +35,9 @@ export function cosign(signer: Signer, text: string, time: bigint): string {
   return signatureLine(signer.name, signer.publicKey, concat(stamp, signature), "cosignature");
 }
 
-/** The bytes behind the key id: uint64 big-endian time ‖ signature. */
+/** The 72 bytes behind the key id: uint64 big-endian time ‖ signature. */
 export function readCosignature(bytes: Uint8Array): Cosignature | undefined {
-  if (bytes.length < TIME_BYTES) return undefined;
+  if (bytes.length !== BYTES) return undefined;
   const time = new DataView(bytes.buffer, bytes.byteOffset).getBigUint64(0);
   return time <= TIME_MAX ? { time, signature: bytes.subarray(TIME_BYTES) } : undefined;
 }

@@ -101,7 +101,7 @@ describe("proofs and roots from tiles and from entries are those of RFC 9162", (
   test.each(BORDERS)("for a log of %i entries", (size) => {
     const tiles = archived(size);
     expectRoot(size, tiles);
-    const indices = [0, 255, 65_535, size - 1];
+    const indices = [0, 255, size - 1];
     for (const index of indices.filter((candidate) => candidate < size)) {
       expectInclusion(index, size, tiles);
       expectConsistency(index + 1, size, tiles);
