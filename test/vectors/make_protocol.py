@@ -165,11 +165,12 @@ vkey = f"{ORIGIN}+{key_id.hex()}+{b64(bytes([1]) + public(LOGKEY))}"
 charges = [dict(duration_ms=str(ms), factor=f, compute_ms=charge(ms, f)) for ms, f in
            [(0, "1"), (1, "1/128"), (3, "1/128"), (5, "1/128"), (7, "1/128"), (125000, "1/125"), (300000, "10000/300000"), (18000000000, "1/30"),
             (2678400000, "12"), (720412, "2"), (1, "1/3"), (999999999999, "400/300000")]]
-print(json.dumps(dict(
-    source="test/vectors/make_protocol.py, an independent oracle in Python",
-    key=dict(seed=RUNNER.hex(), public_key=key_of(RUNNER), kid=kid_of(public(RUNNER))),
-    report=dict(payload=report, canonical=canonical(report), jws=report_jws, digest=b64(sha(report_jws.encode())), fact=b64(fact)),
-    token=dict(token=TOKEN, token_sha256=token_sha256),
-    claim=jws(RUNNER, "claim-v1+jws", claim), attestation=jws(RUNNER, "attestation-v1+jws", attestation),
-    rotation=jws(RUNNER, "rotation-v1+jws", rotation), successor=dict(seed=NEXT.hex(), public_key=key_of(NEXT)),
-    entries=entries, root=b64(root), vkey=vkey, checkpoint=note, charges=charges), ensure_ascii=False, indent=1))
+if __name__ == "__main__":
+    print(json.dumps(dict(
+        source="test/vectors/make_protocol.py, an independent oracle in Python",
+        key=dict(seed=RUNNER.hex(), public_key=key_of(RUNNER), kid=kid_of(public(RUNNER))),
+        report=dict(payload=report, canonical=canonical(report), jws=report_jws, digest=b64(sha(report_jws.encode())), fact=b64(fact)),
+        token=dict(token=TOKEN, token_sha256=token_sha256),
+        claim=jws(RUNNER, "claim-v1+jws", claim), attestation=jws(RUNNER, "attestation-v1+jws", attestation),
+        rotation=jws(RUNNER, "rotation-v1+jws", rotation), successor=dict(seed=NEXT.hex(), public_key=key_of(NEXT)),
+        entries=entries, root=b64(root), vkey=vkey, checkpoint=note, charges=charges), ensure_ascii=False, indent=1))
