@@ -24,6 +24,10 @@ const Environment = z.object({
   READER_DATABASE_URL: z.string().startsWith("postgres").optional(),
   ARCHIVE_URL: z.string().min(1).optional(),
   LOG_KEY_FILE: z.string().min(1).optional(),
+  NEXT_LOG_KEY_FILE: z.string().min(1).optional(),
+  RECEIPT_KEY_FILE: z.string().min(1).optional(),
+  NEXT_RECEIPT_KEY_FILE: z.string().min(1).optional(),
+  SIGNER_COMMAND: z.string().min(1).optional(),
   PRINCIPAL_KEY_FILE: z.string().min(1).optional(),
   ISSUERS_FILE: z.string().min(1).optional(),
   WITNESS_POLICY_FILE: z.string().min(1).optional(),
@@ -36,9 +40,22 @@ const Environment = z.object({
 export interface External {
   databaseUrl: string;
   archiveUrl: string;
-  logKeyFile: string;
+  keys: KeyFiles | SignerCommand;
   principalKeyFile: string;
   issuersFile: string;
+}
+
+/** By purpose: the current key, and behind it, if there is one, the next. */
+export interface KeyFiles {
+  kind: "files";
+  checkpoint: readonly string[];
+  receipt: readonly string[];
+}
+
+/** The program and its arguments. */
+export interface SignerCommand {
+  kind: "command";
+  words: readonly [string, ...string[]];
 }
 
 export interface Config {
@@ -56,13 +73,9 @@ export interface Config {
   logLevel: "trace" | "debug" | "info" | "warn" | "error" | "silent";
 }
 
-const EXTERNAL = [
-  "DATABASE_URL",
-  "ARCHIVE_URL",
-  "LOG_KEY_FILE",
-  "PRINCIPAL_KEY_FILE",
-  "ISSUERS_FILE",
-] as const;
+const EXTERNAL = ["DATABASE_URL", "ARCHIVE_URL", "PRINCIPAL_KEY_FILE", "ISSUERS_FILE"] as const;
+const KEY_FILES = ["LOG_KEY_FILE", "RECEIPT_KEY_FILE"] as const;
+const NEXT_KEY_FILES = ["NEXT_LOG_KEY_FILE", "NEXT_RECEIPT_KEY_FILE"] as const;
 
 /**
  * @throws ConfigError naming every variable that is wrong or missing
@@ -85,35 +98,69 @@ export function readConfig(environment: NodeJS.ProcessEnv = process.env): Config
   };
 }
 
-function externalOf(
-  values: z.infer<typeof Environment>,
-  mode: Config["mode"],
-): External | undefined {
-  const missing = EXTERNAL.filter((name) => values[name] === undefined);
-  const { DATABASE_URL, ARCHIVE_URL, LOG_KEY_FILE, PRINCIPAL_KEY_FILE, ISSUERS_FILE } = values;
+type Values = z.infer<typeof Environment>;
+
+function externalOf(values: Values, mode: Config["mode"]): External | undefined {
+  const keys = keysOf(values);
+  const needed = keys?.kind === "command" ? EXTERNAL : [...EXTERNAL, ...KEY_FILES];
+  const missing = needed.filter((name) => values[name] === undefined);
+  const { DATABASE_URL, ARCHIVE_URL, PRINCIPAL_KEY_FILE, ISSUERS_FILE } = values;
   if (
     DATABASE_URL !== undefined &&
     ARCHIVE_URL !== undefined &&
-    LOG_KEY_FILE !== undefined &&
+    keys !== undefined &&
     PRINCIPAL_KEY_FILE !== undefined &&
     ISSUERS_FILE !== undefined
   ) {
     return {
       databaseUrl: DATABASE_URL,
       archiveUrl: ARCHIVE_URL,
-      logKeyFile: LOG_KEY_FILE,
+      keys,
       principalKeyFile: PRINCIPAL_KEY_FILE,
       issuersFile: ISSUERS_FILE,
     };
   }
   // Half a production set-up on top of an embedded half would look like production and not be it.
-  if (missing.length < EXTERNAL.length) {
+  if (missing.length < needed.length || keys !== undefined) {
     throw new ConfigError(`set these too, or none of them: ${missing.join(", ")}`);
   }
   if (mode === "production") {
-    throw new ConfigError(`production needs ${EXTERNAL.join(", ")}`);
+    throw new ConfigError(`production needs ${needed.join(", ")}`);
   }
   return undefined;
+}
+
+/** Undefined unless the current key of each purpose is to be had. */
+function keysOf(values: Values): External["keys"] | undefined {
+  const { LOG_KEY_FILE: log, RECEIPT_KEY_FILE: receipt, SIGNER_COMMAND: command } = values;
+  if (command !== undefined) {
+    const files = [...KEY_FILES, ...NEXT_KEY_FILES].filter((name) => values[name] !== undefined);
+    if (files.length === 0) return { kind: "command", words: wordsOf(command) };
+    throw new ConfigError(`SIGNER_COMMAND holds all keys: do not set ${files.join(", ")}`);
+  }
+  if (log === undefined || receipt === undefined) return undefined;
+  const { NEXT_LOG_KEY_FILE: nextLog, NEXT_RECEIPT_KEY_FILE: nextReceipt } = values;
+  return {
+    kind: "files",
+    checkpoint: [log, ...(nextLog === undefined ? [] : [nextLog])],
+    receipt: [receipt, ...(nextReceipt === undefined ? [] : [nextReceipt])],
+  };
+}
+
+const Words = z.tuple([z.string().min(1)], z.string());
+
+/** Words and no shell: nothing in them is ever expanded. */
+function wordsOf(command: string): SignerCommand["words"] {
+  try {
+    return Words.parse(JSON.parse(command));
+  } catch (error) {
+    throw new ConfigError(
+      'SIGNER_COMMAND: a JSON array of words, as ["/usr/bin/signer","--slot","2"]',
+      {
+        cause: error,
+      },
+    );
+  }
 }
 
 /** Of commands, each of which needs one or two: no host has to have them all. */

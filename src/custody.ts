@@ -5,7 +5,6 @@ import {
   generateKeyPairSync,
   type KeyObject,
   randomBytes,
-  sign,
 } from "node:crypto";
 import {
   closeSync,
@@ -22,6 +21,8 @@ import {
 import { dirname } from "node:path";
 import { ConfigError } from "./config.ts";
 import type { SigningKey } from "./flow/key/signing-key.ts";
+import type { HeldKeys } from "./flow/key/standing.ts";
+import { signerOf } from "./flow/report/signature.ts";
 
 const OTHERS = 0o077;
 const SECRET_BYTES = 32;
@@ -60,7 +61,20 @@ export function rawPublicKey(key: KeyObject): Uint8Array {
 }
 
 export function heldKey(key: KeyObject): SigningKey {
-  return { publicKey: rawPublicKey(key), sign: async (message) => sign(null, message, key) };
+  const sign = signerOf(key);
+  return { publicKey: rawPublicKey(key), sign: async (message) => sign(message) };
+}
+
+/** Keys of this process are always at hand. */
+export function heldKeys(keys: {
+  checkpoint: readonly KeyObject[];
+  receipt: readonly KeyObject[];
+}): HeldKeys {
+  return {
+    checkpoint: keys.checkpoint.map(heldKey),
+    receipt: keys.receipt.map(heldKey),
+    available: () => true,
+  };
 }
 
 function readSecret(file: string): string {

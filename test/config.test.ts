@@ -12,6 +12,7 @@ const EXTERNAL = {
   DATABASE_URL: "postgres://writer:hush@db/minutebook",
   ARCHIVE_URL: "/archive",
   LOG_KEY_FILE: "/keys/log.pem",
+  RECEIPT_KEY_FILE: "/keys/receipt.pem",
   PRINCIPAL_KEY_FILE: "/keys/principal.key",
   ISSUERS_FILE: "/etc/issuers.json",
 };

@@ -2,14 +2,14 @@
 import { randomBytes } from "node:crypto";
 import { availableParallelism } from "node:os";
 import type { Config } from "../config.ts";
-import { heldKey } from "../custody.ts";
 import type { Clock } from "../flow/clock.ts";
+import { openKeyring } from "../flow/key/keyring.ts";
 import type { ServiceVersion } from "../flow/log/announce.ts";
 import { openAppender } from "../flow/log/append.ts";
 import { openGuard, type SealGuard } from "../flow/log/guard.ts";
-import { type CheckpointSigner, checkpointSigner } from "../flow/log/signed-checkpoint.ts";
 import { openDirectory } from "../flow/report/directory.ts";
 import { openIntake } from "../flow/report/intake.ts";
+import { openReceipts } from "../flow/report/receipt.ts";
 import { openRegister } from "../flow/report/register.ts";
 import { sha256 } from "../flow/report/signature.ts";
 import { startVerifier } from "../flow/report/verify.ts";
@@ -24,7 +24,6 @@ export interface Engine {
   guard: SealGuard;
   metrics: Metrics;
   background: Background;
-  signerOf: (log: string) => CheckpointSigner;
   /** When nobody asks any more: what was taken is answered, then sealed and folded. */
   stop(): Promise<void>;
 }
@@ -47,9 +46,12 @@ export function startEngine(options: {
   const hash = sha256;
   const random = (bytes: number): Uint8Array => new Uint8Array(randomBytes(bytes));
   const warn = (what: string) => (error: unknown) => log.warn({ err: error }, what);
-  const signerOf = signers(config.serviceName, foundation);
-  const signerFor = async (_: unknown, name: string) => signerOf(name);
+  const { serviceName } = config;
+  const keyring = openKeyring({ serviceName, held: foundation.keys, sql, clock });
+  const { signerFor } = keyring;
   const guard = openGuard({ archive, signerFor, clock, hash });
+  const failed = warn("receipt, answered without");
+  const receipts = openReceipts({ keyring, clock, hash, failed });
   const directory = openDirectory(sql);
   const register = openRegister({ sql, clock, failed: warn("register of refusals") });
   const intake = openIntake();
@@ -77,23 +79,13 @@ export function startEngine(options: {
     witnessIntervalMs: config.witnessIntervalMs,
   });
   return {
-    flow: { verifier, appender, directory, register, intake, random, service },
+    flow: { verifier, appender, directory, register, intake, receipts, random, service, keyring },
     guard,
     metrics,
     background,
-    signerOf,
     stop: async () => {
       await background.stop();
       await Promise.all([verifier.close(), register.close()]);
     },
-  };
-}
-
-function signers(serviceName: string, { logKey }: Foundation): Engine["signerOf"] {
-  const known = new Map<string, CheckpointSigner>();
-  return (log) => {
-    const signer = known.get(log) ?? checkpointSigner(`${serviceName}/${log}`, [heldKey(logKey)]);
-    known.set(log, signer);
-    return signer;
   };
 }

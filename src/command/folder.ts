@@ -8,7 +8,8 @@ export const DATA_DEFAULT = "data";
 export interface DataFolder {
   postgres: string;
   archive: string;
-  keys: { log: string; issuer: string; principal: string };
+  /** Those that are next need not be there. */
+  keys: Record<"log" | "nextLog" | "receipt" | "nextReceipt" | "issuer" | "principal", string>;
 }
 
 export function dataFolder(data: string): DataFolder {
@@ -16,7 +17,14 @@ export function dataFolder(data: string): DataFolder {
   return {
     postgres: join(data, "postgres"),
     archive: join(data, "archive"),
-    keys: { log: key("log.pem"), issuer: key("issuer.pem"), principal: key("principal.key") },
+    keys: {
+      log: key("log.pem"),
+      nextLog: key("next-log.pem"),
+      receipt: key("receipt.pem"),
+      nextReceipt: key("next-receipt.pem"),
+      issuer: key("issuer.pem"),
+      principal: key("principal.key"),
+    },
   };
 }
 

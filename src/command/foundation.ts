@@ -1,24 +1,34 @@
 /** What a service stands on: databases, archive, keys, issuers; its own under one folder, or given. */
 import type { KeyObject } from "node:crypto";
+import { existsSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { resolve } from "node:path";
 import { type Config, ConfigError, type External, readIssuers, readKeySet } from "../config.ts";
-import { ensureSecretKey, ensureSigningKey, readSecretKey, readSigningKey } from "../custody.ts";
-import { startPostgres } from "../embedded.ts";
+import {
+  ensureSecretKey,
+  ensureSigningKey,
+  heldKeys,
+  readSecretKey,
+  readSigningKey,
+} from "../custody.ts";
+import { findPostgres, startPostgres } from "../embedded.ts";
 import { fixedKeys, type Issuer, remoteKeys } from "../flow/authenticate.ts";
+import type { HeldKeys } from "../flow/key/standing.ts";
 import type { Archive } from "../store/archive.ts";
 import { folderArchive } from "../store/archive-folder.ts";
 import { openArchive } from "../store/archive-location.ts";
 import { connect } from "../store/connect.ts";
 import { migrate } from "../store/migrations.ts";
-import { dataFolder, migrationsFolder } from "./folder.ts";
+import { CommandError } from "./failure.ts";
+import { DATA_DEFAULT, type DataFolder, dataFolder, migrationsFolder } from "./folder.ts";
 import { localIssuer } from "./issuer.ts";
+import { openSigner } from "./signer.ts";
 
 export interface Foundation {
   writerUrl: string;
   readerUrl: string;
   archive: Archive;
-  logKey: KeyObject;
+  keys: HeldKeys;
   principalKey: Uint8Array;
   issuers: Issuer[];
   /** Of the embedded default only. */
@@ -39,7 +49,40 @@ export async function layFoundation(
 ): Promise<Foundation> {
   return config.external === undefined
     ? await embedded(data, log)
-    : await external(config.external, config.readerDatabaseUrl);
+    : await external(config.external, config.readerDatabaseUrl, log);
+}
+
+/** What writes to logs beside the service, or in its place while it is down. */
+export type Ground = Pick<Foundation, "writerUrl" | "archive" | "keys" | "stop">;
+
+/**
+ * As `layFoundation`, but a data folder must be there, and goes before the environment where it is
+ * named; the server in it may be running already.
+ */
+export async function findGround(
+  config: Config,
+  data: string | undefined,
+  log: (line: string) => void,
+): Promise<Ground> {
+  if (config.external !== undefined && data === undefined) {
+    return await external(config.external, config.readerDatabaseUrl, log);
+  }
+  const folder = resolve(data ?? DATA_DEFAULT);
+  const places = dataFolder(folder);
+  if (!existsSync(places.archive)) {
+    throw new CommandError(
+      "no-database",
+      `no archive in ${folder}: say --data, or set DATABASE_URL`,
+    );
+  }
+  const running = await findPostgres(places.postgres);
+  if (running === undefined) return await embedded(folder, log);
+  return {
+    writerUrl: running.writer,
+    archive: folderArchive(places.archive),
+    keys: ownKeys(places.keys),
+    stop: async () => undefined,
+  };
 }
 
 async function embedded(data: string, log: (line: string) => void): Promise<Foundation> {
@@ -56,7 +99,7 @@ async function embedded(data: string, log: (line: string) => void): Promise<Foun
       writerUrl: postgres.urls.writer,
       readerUrl: postgres.urls.reader,
       archive: folderArchive(places.archive),
-      logKey: ensureSigningKey(places.keys.log),
+      keys: ownKeys(places.keys),
       principalKey: ensureSecretKey(places.keys.principal),
       issuers: [localIssuer(issuerKey)],
       issuerKey,
@@ -68,19 +111,47 @@ async function embedded(data: string, log: (line: string) => void): Promise<Foun
   }
 }
 
-async function external(given: External, readerUrl: string | undefined): Promise<Foundation> {
-  return {
+/** The current keys are made with the folder; the next ones are put there by whoever rotates. */
+function ownKeys(files: DataFolder["keys"]): HeldKeys {
+  const next = (file: string): KeyObject[] => (existsSync(file) ? [readSigningKey(file)] : []);
+  return heldKeys({
+    checkpoint: [ensureSigningKey(files.log), ...next(files.nextLog)],
+    receipt: [ensureSigningKey(files.receipt), ...next(files.nextReceipt)],
+  });
+}
+
+async function external(
+  given: External,
+  readerUrl: string | undefined,
+  log: (line: string) => void,
+): Promise<Foundation> {
+  const foundation = {
     writerUrl: given.databaseUrl,
     readerUrl: readerUrl ?? given.databaseUrl,
     archive: await archiveAt(given.archiveUrl),
-    logKey: readSigningKey(given.logKeyFile),
     principalKey: readSecretKey(given.principalKeyFile),
     issuers: readIssuers(given.issuersFile).map(({ jwks, ...issuer }) => ({
       ...issuer,
       key: "uri" in jwks ? remoteKeys(jwks.uri) : fixedKeys(readKeySet(jwks.file)),
     })),
-    stop: async () => undefined,
   };
+  // Last: nothing that fails after it leaves a command running.
+  const { keys, close } = await keysOf(given.keys, log);
+  return { ...foundation, keys, stop: close };
+}
+
+async function keysOf(
+  given: External["keys"],
+  log: (line: string) => void,
+): Promise<{ keys: HeldKeys; close: Foundation["stop"] }> {
+  if (given.kind === "files") {
+    const checkpoint = given.checkpoint.map(readSigningKey);
+    const receipt = given.receipt.map(readSigningKey);
+    return { keys: heldKeys({ checkpoint, receipt }), close: async () => undefined };
+  }
+  const failed = ({ message }: Error): void => log(`${message}; it is started again`);
+  const signer = await openSigner({ words: given.words, failed });
+  return { keys: signer, close: signer.close };
 }
 
 async function archiveAt(url: string): Promise<Archive> {

@@ -1,6 +1,5 @@
 /** One process of the service: everything put together, and taken apart again in order. */
 import { type Config, ConfigError } from "../config.ts";
-import { formatVkey } from "../core/note.ts";
 import { authenticator, type Role } from "../flow/authenticate.ts";
 import { type Clock, systemClock } from "../flow/clock.ts";
 import type { Appender } from "../flow/log/append.ts";
@@ -32,8 +31,6 @@ export interface Service {
   /** Where it listens, without a trailing slash. */
   url: string;
   appender: Appender;
-  /** The key that verifies the checkpoints of a log, as auditors are given it. */
-  vkey(log: string): string;
   /** A bearer token of the local issuer. @throws ConfigError where there is none */
   token(roles: readonly Role[], subject?: string): Promise<string>;
   /** Stops accepting, answers what is in flight, seals and folds a last time, ends what it started. */
@@ -77,17 +74,16 @@ export async function startOn(
     await engine.stop();
     await end();
   };
-  const identity = identities(engine);
   try {
     const parts = { config, engine, foundation, sql, reader, log, clock };
-    const app = createApp(servicesOf(parts, identity));
+    const app = createApp(servicesOf(parts));
     const { url, close } = await listen(app, config);
     const stop = async (): Promise<void> => {
       await close();
       await stopEngine();
     };
     const { appender } = engine.flow;
-    return { url, appender, vkey: (id) => identity(id).vkey, token: tokens(foundation), stop };
+    return { url, appender, token: tokens(foundation), stop };
   } catch (error) {
     await stopEngine();
     throw error;
@@ -104,10 +100,15 @@ interface Parts {
   clock: Clock;
 }
 
-function servicesOf(
-  { config, engine, foundation, sql, reader, log, clock }: Parts,
-  identity: ReturnType<typeof identities>,
-): Parameters<typeof createApp>[0] {
+function servicesOf({
+  config,
+  engine,
+  foundation,
+  sql,
+  reader,
+  log,
+  clock,
+}: Parts): Parameters<typeof createApp>[0] {
   const { background, flow, guard, metrics } = engine;
   const { anchors, rollups, sealLag } = background;
   return {
@@ -133,15 +134,7 @@ function servicesOf(
       migrations: migrationsFolder(),
     }),
     metrics: metrics.text,
-    identity,
     version: VERSION,
-  };
-}
-
-function identities({ signerOf }: Engine) {
-  return (log: string) => {
-    const { name: origin, publicKey } = signerOf(log).vkey;
-    return { origin, vkey: formatVkey(origin, publicKey) };
   };
 }
 

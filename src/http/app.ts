@@ -3,6 +3,7 @@ import type { HttpBindings } from "@hono/node-server";
 import type { Hono } from "hono";
 import type { Authenticate } from "../flow/authenticate.ts";
 import type { Random } from "../flow/clock.ts";
+import type { Keyring } from "../flow/key/keyring.ts";
 import type { ServiceVersion } from "../flow/log/announce.ts";
 import type { Serving } from "../flow/log/serve.ts";
 import type { Readiness } from "../flow/ready.ts";
@@ -11,7 +12,6 @@ import { ingest } from "../flow/report/ingest.ts";
 import type { Showing } from "../flow/usage/show.ts";
 import type { usage } from "../flow/usage/usage.ts";
 import { answer } from "./answer.ts";
-import type { Identity } from "./answers/listings.ts";
 import { financeRoutes } from "./finance.ts";
 import { logRoutes } from "./log.ts";
 import { openapiDocument } from "./openapi.ts";
@@ -23,7 +23,7 @@ import { type Observer, Router } from "./router.ts";
 import { runnerRoutes } from "./runner.ts";
 
 export interface Services {
-  flow: Ingesting & { random: Random; service: ServiceVersion };
+  flow: Ingesting & { random: Random; service: ServiceVersion; keyring: Keyring };
   reading: Showing & Parameters<typeof usage>[0];
   serving: Serving;
   authenticate: Authenticate;
@@ -32,7 +32,6 @@ export interface Services {
   };
   ready: () => Promise<Readiness>;
   metrics: () => Promise<{ type: string; text: string }>;
-  identity: (log: string) => Identity;
   version: string;
 }
 

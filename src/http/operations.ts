@@ -55,7 +55,12 @@ const jose: Content = { "application/jose": Jws };
 /** Written now, or standing already. */
 const written = (shape: z.ZodType) => ({ 201: json(shape), 200: json(shape) });
 
-const WRITING = ["not-found", "log-behind", "archive-unavailable"] as const satisfies ProblemCode[];
+const WRITING = [
+  "not-found",
+  "log-behind",
+  "archive-unavailable",
+  "signer-unavailable",
+] as const satisfies ProblemCode[];
 
 /** Besides those of every route with a token. */
 const PROVING = ["beyond-checkpoint", "archive-unavailable"] as const satisfies ProblemCode[];
@@ -127,6 +132,7 @@ export const OPERATIONS: Readonly<Record<Route, Operation>> = {
       "key-in-use",
       "log-behind",
       "archive-unavailable",
+      "signer-unavailable",
     ],
   },
   "POST /v1/keys/rotate": {

@@ -1,6 +1,7 @@
 /** Logs, enrolments and the end of keys. */
 import { Kid } from "../core/unit.ts";
 import { enrol } from "../flow/key/enrol.ts";
+import { identify } from "../flow/key/identify.ts";
 import { revoke } from "../flow/key/revoke.ts";
 import { create, NewLog } from "../flow/log/create.ts";
 import { showKeys, showLogs } from "../flow/usage/show.ts";
@@ -12,16 +13,21 @@ import { logOf, member, pageOf } from "./path.ts";
 import type { Router } from "./router.ts";
 import { LogEnrolment, LogRevocation } from "./shapes.ts";
 
-export function operatorRoutes(router: Router, { flow, reading, identity }: Services): void {
+export function operatorRoutes(router: Router, { flow, reading }: Services): void {
   router.guarded("POST /v1/logs", async (ask, caller) => {
     assertAllLogs(caller);
     const { log, ...receipt } = await create(flow, await readJson(ask, NewLog));
-    return answerReceipt(receipt, { log, ...identity(log) });
+    const [identity] = await identify(flow.keyring, [log]);
+    return answerReceipt(receipt, { log, ...identity });
   });
 
   router.guarded("GET /v1/logs", async (_, caller) => {
     const logs = (await showLogs(reading)).filter(({ log }) => seesLog(caller, log));
-    return answer(200, { logs: logs.map((shown) => ({ ...shown, ...identity(shown.log) })) });
+    const identities = await identify(
+      flow.keyring,
+      logs.map(({ log }) => log),
+    );
+    return answer(200, { logs: logs.map((shown, i) => ({ ...shown, ...identities[i] })) });
   });
 
   router.guarded("POST /v1/enrolments", async (ask, caller) => {

@@ -48,13 +48,14 @@ function hasTooMany(value: unknown): boolean {
   return Array.isArray(value.reports) && value.reports.length > REPORTS_MAX;
 }
 
-function answerOne({ log, results: [result] }: Ingested): Response {
+function answerOne({ log, receipt, results: [result] }: Ingested): Response {
   if (result === undefined) throw new Error("reports: one report without its result");
   const { code, ...members } = result;
+  const signed = receipt === undefined ? {} : { receipt };
   // A text that proves nothing names no log.
-  const named = log === "" ? members : { log, ...members };
+  const named = log === "" ? members : { log, ...members, ...signed };
   if (isProblem(code)) return respond(problemDocument(code, named));
-  const answer = JSON.stringify({ log, ...result });
+  const answer = JSON.stringify({ log, ...result, ...signed });
   return new Response(answer, { status: statusOf(code), headers: JSON_HEADERS });
 }
 

@@ -42,3 +42,16 @@ export async function readNewest(
   `;
   return newest;
 }
+
+/** Every `log_key` of these logs, in the order of each: there are as many as operators asked for. */
+export async function readLogKeys(
+  sql: Sql | Transaction,
+  logs: readonly string[],
+): Promise<{ log: string; bytes: Uint8Array }[]> {
+  return await sql<{ log: string; bytes: Uint8Array }[]>`
+    select log, bytes
+    from entries
+    where log = any(${logs}) and kind = 'log_key'
+    order by log, index
+  `;
+}

@@ -31,6 +31,7 @@ export async function openSite(): Promise<Site> {
   const at = (name: string): string => join(folder, name);
   await mkdir(at("archive"));
   await secret(at("log.pem"), pem(testKey(52).privateKey));
+  await secret(at("receipt.pem"), pem(testKey(53).privateKey));
   await secret(at("principal.key"), Buffer.alloc(32, 7).toString("base64"));
   const jwk = { ...createPublicKey(ISSUER_KEY).export({ format: "jwk" }), alg: "EdDSA" };
   await writeFile(at("jwks.json"), JSON.stringify({ keys: [jwk] }));
@@ -41,6 +42,7 @@ export async function openSite(): Promise<Site> {
     READER_DATABASE_URL: database.urls.reader,
     ARCHIVE_URL: at("archive"),
     LOG_KEY_FILE: at("log.pem"),
+    RECEIPT_KEY_FILE: at("receipt.pem"),
     PRINCIPAL_KEY_FILE: at("principal.key"),
     ISSUERS_FILE: at("issuers.json"),
     VERIFIER_THREADS: "1",

@@ -17,12 +17,15 @@ import { type Report, TYP } from "../../src/core/report.ts";
 import { encodeBase64, encodeUtf8, equal } from "../../src/core/text.ts";
 import { claim } from "../../src/flow/key/claim.ts";
 import { enrol, tokenDigest } from "../../src/flow/key/enrol.ts";
+import { openKeyring } from "../../src/flow/key/keyring.ts";
+import type { HeldKeys } from "../../src/flow/key/standing.ts";
 import { openAppender } from "../../src/flow/log/append.ts";
 import { create, NewLog } from "../../src/flow/log/create.ts";
 import { openGuard } from "../../src/flow/log/guard.ts";
 import { openDirectory } from "../../src/flow/report/directory.ts";
 import { type Ingested, ingest } from "../../src/flow/report/ingest.ts";
 import { openIntake } from "../../src/flow/report/intake.ts";
+import { openReceipts } from "../../src/flow/report/receipt.ts";
 import { openRegister } from "../../src/flow/report/register.ts";
 import { startVerifier } from "../../src/flow/report/verify.ts";
 import { folderArchive } from "../../src/store/archive-folder.ts";
@@ -31,7 +34,7 @@ import { readEntries } from "../../src/store/entries.ts";
 import { CARD, jwk, kidOf, LONG_AGO, NOW, RUNNER, report as reportOf } from "../core/history.ts";
 import { type FreshDatabase, freshDatabase } from "../postgres.ts";
 import { testKey } from "../signing.ts";
-import { signersUnder } from "./signer.ts";
+import { held, signersUnder } from "./signer.ts";
 
 export const sha256: Sha256 = (bytes) => new Uint8Array(hash("sha256", bytes, "buffer"));
 
@@ -46,6 +49,11 @@ function counting(seed: string): (bytes: number) => Uint8Array {
 
 /** The log key of the service that these tests stand for. */
 export const { signerFor, vkeyOf } = signersUnder("door.test", testKey(9));
+const HELD: HeldKeys = {
+  checkpoint: [held(testKey(9))],
+  receipt: [held(testKey(10))],
+  available: () => true,
+};
 
 export type Door = ReturnType<typeof openDoor>;
 
@@ -53,6 +61,7 @@ interface DoorOptions {
   archive: string;
   seed?: string;
   intake?: { reports?: number; bytes?: number };
+  held?: HeldKeys;
 }
 
 /** One process of the service, as far as append goes. `now` is its clock. */
@@ -60,7 +69,10 @@ export function openDoor(sql: Sql, options: DoorOptions) {
   const door = { now: Date.parse(NOW), failures: [] as unknown[], commits: [] as number[] };
   const clock = { now: () => door.now };
   const random = counting(options.seed ?? "door");
-  const guard = openGuard({ archive: folderArchive(options.archive), signerFor, clock });
+  const { held = HELD } = options;
+  const keyring = openKeyring({ serviceName: "door.test", held, sql, clock });
+  const archive = folderArchive(options.archive);
+  const guard = openGuard({ archive, signerFor: keyring.signerFor, clock });
   const failed = (error: unknown): void => {
     door.failures.push(error);
   };
@@ -71,10 +83,12 @@ export function openDoor(sql: Sql, options: DoorOptions) {
   const appender = openAppender({ ...hashing, failed, committed });
   const directory = openDirectory(sql);
   const verifier = startVerifier({ threads: 1, lookup: (kids) => directory.find(kids) });
+  const receipts = openReceipts({ keyring, clock, hash: sha256, failed });
   const register = openRegister({ sql, clock, failed });
   const intake = openIntake(options.intake);
-  const flow = { appender, directory, intake, random, register, verifier };
+  const flow = { appender, directory, intake, keyring, random, receipts, register, verifier };
   return Object.assign(door, flow, {
+    guard,
     submit: (...texts: string[]): Promise<Ingested> => ingest(flow, texts),
     close: async () => {
       await appender.close();

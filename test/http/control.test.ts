@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { formatVkey } from "../../src/core/note.ts";
 import { TYP } from "../../src/core/report.ts";
 import { jwk, kidOf, NOW, RUNNER } from "../core/history.ts";
 import { claimOf, entriesOf, ofKind, reported, sign } from "../flow/door.ts";
+import { testKey } from "../signing.ts";
 import {
   ask,
   cardBody,
@@ -34,13 +36,16 @@ async function enrolment(body: object = {}): Promise<string> {
   return String(answer.json["token"]);
 }
 
-test("a log is made once for an instance, and answered with the key that verifies it", async () => {
+test("a log is made once for an instance, and answered with the keys that verify it", async () => {
   const body = { unique_id: "once", platform: "dedicated", billing_from: NOW };
   const made = await post("/v1/logs", body);
   expect(made.status).toBe(201);
-  const { log: id, origin, vkey } = made.json;
+  const { log: id, origin, vkey, receipt_vkey } = made.json;
   expect(origin).toBe(`minutebook.localhost/${id}`);
-  expect(vkey).toBe(house.vkey(String(id)));
+  expect(vkey).toBe(formatVkey(`minutebook.localhost/${id}`, testKey(32).publicKey));
+  expect(receipt_vkey).toBe(
+    formatVkey(`minutebook.localhost/${id}/receipt`, testKey(33).publicKey),
+  );
   expect(await post("/v1/logs", body)).toMatchObject({
     status: 409,
     json: { code: "log-exists", log: id },

@@ -7,6 +7,7 @@ import { localIssuer, localToken } from "../../src/command/issuer.ts";
 import { type Service, startOn } from "../../src/command/service.ts";
 import { readConfig } from "../../src/config.ts";
 import type { EnrolledRunner } from "../../src/core/entry.ts";
+import { heldKeys } from "../../src/custody.ts";
 import { type Principal, ROLES, type Role } from "../../src/flow/authenticate.ts";
 import { folderArchive } from "../../src/store/archive-folder.ts";
 import { openLog } from "../../src/telemetry.ts";
@@ -36,7 +37,10 @@ export async function openHouse(): Promise<House> {
     writerUrl: database.urls.writer,
     readerUrl: database.urls.reader,
     archive: folderArchive(archive),
-    logKey: testKey(32).privateKey,
+    keys: heldKeys({
+      checkpoint: [testKey(32).privateKey],
+      receipt: [testKey(33).privateKey],
+    }),
     principalKey: new Uint8Array(32),
     issuers: [localIssuer(ISSUER_KEY)],
     issuerKey: ISSUER_KEY,

@@ -1,13 +1,7 @@
 /** Checkpoints as the archive holds them: notes under the log's own keys. */
 import { type Checkpoint, parseCheckpoint } from "../../core/checkpoint.ts";
-import {
-  formatVkey,
-  openNote,
-  parseVkey,
-  type Signer,
-  signNote,
-  type Vkey,
-} from "../../core/note.ts";
+import { formatVkey, noteOf, openNote, parseVkey, type Vkey } from "../../core/note.ts";
+import { signatureLine } from "../../core/signature-line.ts";
 import { encodeUtf8 } from "../../core/text.ts";
 import type { Transaction } from "../../store/connect.ts";
 import type { SigningKey } from "../key/signing-key.ts";
@@ -47,7 +41,10 @@ export function checkpointSigner(
     vkey,
     sign: async (text) => {
       const message = encodeUtf8(text);
-      return signNote(text, await Promise.all(keys.map((key) => signed(origin, key, message))));
+      const lines = keys.map(async (key) =>
+        signatureLine(origin, key.publicKey, await key.sign(message)),
+      );
+      return noteOf(text, await Promise.all(lines));
     },
     open: (note) => {
       const opened = openNote(note, [...own, ...others], verifySignature);
@@ -56,12 +53,6 @@ export function checkpointSigner(
       return checkpoint?.origin === origin ? checkpoint : undefined;
     },
   };
-}
-
-/** A signer that has signed already. */
-async function signed(name: string, key: SigningKey, message: Uint8Array): Promise<Signer> {
-  const signature = await key.sign(message);
-  return { name, publicKey: key.publicKey, sign: () => signature };
 }
 
 function vkeyOf(origin: string, publicKey: Uint8Array): Vkey {

@@ -6,6 +6,7 @@ import type { Fit, Outcome, ReportCode, Unfit } from "../log/settle.ts";
 import type { Directory } from "./directory.ts";
 import type { Refused } from "./examine.ts";
 import type { Intake } from "./intake.ts";
+import type { Receipts } from "./receipt.ts";
 import type { Register } from "./register.ts";
 import type { Verdict, Verifier } from "./verify.ts";
 
@@ -15,6 +16,7 @@ export interface Ingesting {
   directory: Directory;
   register: Register;
   intake: Intake;
+  receipts: Receipts;
 }
 
 /** As it goes over the wire. */
@@ -33,14 +35,16 @@ export interface Ingested {
   /** The log that the reports name; `""` if none of them could be relied on. */
   log: string;
   results: Result[];
+  /** Over all results, of the log that is named. */
+  receipt?: string;
 }
 
 const REPORTS_MAX = 500;
 
 /**
  * @param texts 1 … 500 compact JWS
- * @throws Problem `too-many`, `mixed-logs`; `busy`, `log-behind`, `archive-unavailable`: of these
- *   nothing was answered, and repeating the same bytes is safe
+ * @throws Problem `too-many`, `mixed-logs`; `busy`, `log-behind`, `archive-unavailable`,
+ *   `signer-unavailable`: of these nothing was answered, and repeating the same bytes is safe
  */
 export async function ingest(flow: Ingesting, texts: readonly string[]): Promise<Ingested> {
   if (texts.length > REPORTS_MAX) throw new Problem("too-many");
@@ -49,9 +53,11 @@ export async function ingest(flow: Ingesting, texts: readonly string[]): Promise
   try {
     const verdicts = await flow.verifier.verify(texts);
     const log = theOneLog(verdicts);
+    const receipting = log === "" ? undefined : await flow.receipts.open(log);
     const outcomes = await append(flow, verdicts);
     const results = verdicts.map((verdict, i) => resultOf(verdict, outcomes.get(i)));
-    return { log, results };
+    const receipt = await receipting?.(results);
+    return { log, results, ...(receipt !== undefined && { receipt }) };
   } finally {
     leave();
   }

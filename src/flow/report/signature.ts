@@ -3,9 +3,10 @@
  * machine of docs/performance.md) comes prebuilt for most platforms and takes little more than half
  * of OpenSSL's time; where it does not load, node:crypto gives the same answers.
  */
-import { createPublicKey, hash, type KeyObject, verify } from "node:crypto";
+import { createPublicKey, hash, type KeyObject, sign, verify } from "node:crypto";
 import type { Verify } from "../../core/ed25519.ts";
 import type { Sha256 } from "../../core/hash.ts";
+import { decodeBase64url } from "../../core/text.ts";
 
 /** No Buffer: a slice of it would share its memory, and core slices to copy. */
 export const sha256: Sha256 = (bytes) => {
@@ -38,6 +39,26 @@ export const verifySignature: Verify = sodium
   ? (signature, message, publicKey) =>
       sodium.crypto_sign_verify_detached(view(signature), view(message), view(publicKey))
   : verifyByOpenssl;
+
+/**
+ * Signs with an Ed25519 key of this process. Both libraries give the same bytes (RFC 8032 §5.1.6), and
+ * libsodium takes half the time.
+ */
+export function signerOf(key: KeyObject): (message: Uint8Array) => Uint8Array {
+  const seed = decodeBase64url(key.export({ format: "jwk" }).d ?? "");
+  if (sodium === undefined || seed === undefined) return (message) => sign(null, message, key);
+  const secretKey = Buffer.alloc(sodium.crypto_sign_SECRETKEYBYTES);
+  sodium.crypto_sign_seed_keypair(
+    Buffer.alloc(sodium.crypto_sign_PUBLICKEYBYTES),
+    secretKey,
+    view(seed),
+  );
+  return (message) => {
+    const signature = Buffer.alloc(sodium.crypto_sign_BYTES);
+    sodium.crypto_sign_detached(signature, view(message), secretKey);
+    return new Uint8Array(signature);
+  };
+}
 
 /** The same bytes under the type that sodium-native's declarations ask for. */
 function view(bytes: Uint8Array): Buffer {

@@ -11,14 +11,17 @@ import {
   NonEmptyText,
   Platform,
 } from "../../core/unit.ts";
+import type { LogIdentity } from "../../flow/key/identify.ts";
 import type * as show from "../../flow/usage/show.ts";
 import { exactly } from "./exactly.ts";
 
-/** The name under which a log's checkpoints are signed, and the key that verifies them. */
-export const Identity = z.strictObject({
-  origin: NonEmptyText,
-  vkey: z.string().regex(/^[^+\s]+\+[0-9a-f]{8}\+[A-Za-z0-9+/]{44}$/),
-});
+/** A key of signed notes: its name, the id of both, and the key itself. */
+export const VkeyText = z.string().regex(/^[^+\s]+\+[0-9a-f]{8}\+[A-Za-z0-9+/]{44}$/);
+
+/** The name under which a log's checkpoints are signed, and the keys of them and of receipts. */
+export const Identity = exactly<LogIdentity>()(
+  z.strictObject({ origin: NonEmptyText, vkey: VkeyText, receipt_vkey: VkeyText }),
+);
 export type Identity = z.infer<typeof Identity>;
 
 export const Log = exactly<show.ShownLog & Identity>()(

@@ -1,5 +1,6 @@
 /** Problem documents (RFC 9457) with all members that any of them has. */
 import { z } from "zod";
+import { BODY } from "../../core/entry.ts";
 import { PROBLEMS, type ProblemCode } from "../../core/problem.ts";
 import {
   HashText,
@@ -30,6 +31,7 @@ export const Problem = z.strictObject({
   counter: IntegerText.exactOptional(),
   index: IntegerText.exactOptional(),
   leaf: HashText.exactOptional(),
+  receipt: BODY.hold.shape.jws.exactOptional(),
   /** Of an entry that may not be written. */
   kind: z.string().exactOptional(),
   at: InstantText.exactOptional(),

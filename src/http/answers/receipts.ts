@@ -38,13 +38,14 @@ export const AttestationReceipt = exactly<OnWire<Awaited<ReturnType<typeof attes
   Receipt.extend({ log: LogId }),
 );
 
-export const ClaimReceipt = exactly<OnWire<Claimed>>()(
+export const ClaimReceipt = exactly<OnWire<Claimed> & Identity>()(
   Receipt.extend({
     log: LogId,
     kid: Kid,
     platform: Platform,
     unique_id: NonEmptyText,
     runners: z.array(NonEmptyText),
+    ...Identity.shape,
   }),
 );
 

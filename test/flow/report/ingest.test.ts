@@ -46,14 +46,11 @@ test("the same report again is answered by the same entry, for ever, and nothing
   const log = await newLog(door, "again");
   await newAgent(door, log, 1);
   const jws = reported(1, log);
-  const first = await door.submit(jws);
+  const { results } = await door.submit(jws);
   const before = (await readBack(house, log)).length;
   door.now += 40 * 86_400_000;
-  expect(await door.submit(jws)).toEqual(first);
-  expect(await door.submit(jws, jws)).toEqual({
-    log,
-    results: [...first.results, ...first.results],
-  });
+  expect(await door.submit(jws)).toMatchObject({ log, results });
+  expect(await door.submit(jws, jws)).toMatchObject({ log, results: [...results, ...results] });
   door.now = Date.parse(NOW);
   expect(await readBack(house, log)).toHaveLength(before);
 });

@@ -1,0 +1,144 @@
+/** The keys that this service holds, matched with what the entries of each log say of its keys. */
+import { thumbprint } from "../../core/ed25519.ts";
+import { decodeEntry } from "../../core/entry.ts";
+import { LogKeys } from "../../core/log-key.ts";
+import { parseVkey } from "../../core/note.ts";
+import type { Sql, Transaction } from "../../store/connect.ts";
+import { readLogKeys } from "../../store/registers.ts";
+import type { Clock } from "../clock.ts";
+import { spoken } from "../log/failure.ts";
+import {
+  type CheckpointSigner,
+  checkpointSigner,
+  type SignerFor,
+} from "../log/signed-checkpoint.ts";
+import type { SigningKey } from "./signing-key.ts";
+import {
+  type HeldKeys,
+  inForce,
+  type StandingKeys,
+  signerUnavailable,
+  standingKeys,
+} from "./standing.ts";
+
+export interface Keyring {
+  signerFor: SignerFor;
+  /** Who signs a log's receipts now. @throws Problem `signer-unavailable`, `busy` */
+  receiptSigner(log: string): Promise<ReceiptSigner>;
+  /** As of within the last second, in the order of the logs. @throws Problem `busy` */
+  standing(logs: readonly string[]): Promise<StandingKeys[]>;
+  /** As of now; `entries` are what the transaction sees. */
+  standingIn(tx: Transaction, log: string): Promise<{ entries: LogKeys; keys: StandingKeys }>;
+  /** An entry was written: what was known of the log is asked for again. */
+  forget(log: string): void;
+}
+
+/** `key` signs for the key whose RFC 7638 thumbprint is `kid`. */
+export interface ReceiptSigner {
+  readonly origin: string;
+  readonly kid: string;
+  readonly key: SigningKey;
+}
+
+/** What another process wrote is known here after so long. */
+const KNOWN_MS = 1_000;
+/** Anybody may name any log. */
+const LOGS_MAX = 10_000;
+
+/** @param options.sql on which what was committed is seen at once */
+export function openKeyring(options: {
+  serviceName: string;
+  held: HeldKeys;
+  sql: Sql;
+  clock: Clock;
+}): Keyring {
+  const { serviceName, held, sql, clock } = options;
+  const known = new Map<string, { keys: Promise<StandingKeys>; at: number }>();
+  const signers = new Map<string, { of: string; signer: CheckpointSigner }>();
+  const kids = new Map(held.receipt.map((key) => [key, thumbprint(key.publicKey)]));
+
+  function keysOf(log: string, entries: LogKeys): StandingKeys {
+    return standingKeys(entries, `${serviceName}/${log}`, held);
+  }
+
+  function recall(log: string, at: number): Promise<StandingKeys> | undefined {
+    const before = known.get(log);
+    // In both directions: a clock that stepped back must not prolong anything.
+    return before && Math.abs(at - before.at) < KNOWN_MS ? before.keys : undefined;
+  }
+
+  /** Asked for once by all who ask at once. */
+  function learn(logs: readonly string[], at: number): void {
+    if (known.size + logs.length > LOGS_MAX) known.clear();
+    const reading = readFolded(sql, logs);
+    for (const log of logs) {
+      const keys = reading.then(
+        (folded) => keysOf(log, folded(log)),
+        (error: unknown) => {
+          known.delete(log);
+          throw spoken(error);
+        },
+      );
+      known.set(log, { keys, at });
+    }
+  }
+
+  async function standing(logs: readonly string[]): Promise<StandingKeys[]> {
+    const at = clock.now();
+    const missing = logs.filter((log) => recall(log, at) === undefined);
+    const kept = logs.map((log) => recall(log, at));
+    if (missing.length > 0) learn(missing, at);
+    const all = logs.map((log, i) => kept[i] ?? known.get(log)?.keys);
+    return await Promise.all(all.filter((keys) => keys !== undefined));
+  }
+
+  return {
+    standing,
+    forget: (log) => void known.delete(log),
+    standingIn: async (tx, log) => {
+      const entries = (await readFolded(tx, [log]))(log);
+      return { entries, keys: keysOf(log, entries) };
+    },
+    receiptSigner: async (log) => {
+      if (!held.available()) throw signerUnavailable(new Error("keys: the signer is away"));
+      const [keys] = await standing([log]);
+      if (keys === undefined) throw new Error("keyring: no keys were read");
+      // The oldest: until it is retired, agents have time to hear of the one that follows.
+      const [key] = inForce(keys.receipt);
+      return { origin: keys.origin, kid: kids.get(key) ?? "", key };
+    },
+    signerFor: async (tx, log, size) => {
+      const keys = keysOf(log, (await readFolded(tx, [log], size))(log));
+      const of = keys.checkpoint.map(({ vkey, state }) => `${state} ${vkey}`).join("\n");
+      const before = signers.get(log);
+      if (before?.of === of) return before.signer;
+      const signer = signerOf(keys);
+      if (signers.size >= LOGS_MAX) signers.clear();
+      signers.set(log, { of, signer });
+      return signer;
+    },
+  };
+}
+
+/** Signs with all that are in force; every key that was the log's, or is held for it, is believed. */
+function signerOf({ origin, checkpoint }: StandingKeys): CheckpointSigner {
+  const vkeys = checkpoint.map(({ vkey }) => parseVkey(vkey)).filter((vkey) => vkey !== undefined);
+  return checkpointSigner(origin, inForce(checkpoint), vkeys);
+}
+
+/** By log, the entries below `size`; all, if it is absent. */
+async function readFolded(
+  sql: Sql | Transaction,
+  logs: readonly string[],
+  size?: bigint,
+): Promise<(log: string) => LogKeys> {
+  const folded = new Map(logs.map((log) => [log, new LogKeys()]));
+  for (const { log, bytes } of await readLogKeys(sql, logs)) {
+    const entry = decodeEntry(bytes);
+    if (typeof entry === "string" || entry.kind !== "log_key") {
+      throw new Error("keyring: another kind of entry");
+    }
+    if (size === undefined || entry.index < size) folded.get(log)?.apply(entry);
+  }
+  return (log) => folded.get(log) ?? new LogKeys();
+}
