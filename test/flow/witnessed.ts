@@ -1,9 +1,13 @@
 /** Logs that are sealed, and cosigned without anybody being asked. */
+import { expect } from "vitest";
+import { openNote } from "../../src/core/note.ts";
 import { textOf } from "../../src/flow/log/cosigned.ts";
 import { seal } from "../../src/flow/log/seal.ts";
 import type { Submitting, Witness } from "../../src/flow/log/submit.ts";
+import { cosignaturePath } from "../../src/store/archive.ts";
 import type { Sql } from "../../src/store/connect.ts";
 import { insertCosignature, readCosigned } from "../../src/store/cosignatures.ts";
+import { verifyByOpenssl } from "../signing.ts";
 import { Chain, sealerOf } from "./chain.ts";
 import { archiveFolder } from "./folder.ts";
 import type { TestWitness } from "./witness.ts";
@@ -54,4 +58,22 @@ export async function cosignedBy(sql: Sql, log: string, { vkey }: Witness): Prom
   const rows = await sql<{ size: bigint }[]>`
     select size from cosignatures where log = ${log} and key_id = ${vkey.id} order by size`;
   return rows.map(({ size }) => size);
+}
+
+/** Every row, and the file that it is of, holds the witness's own word on that checkpoint. */
+export async function expectGenuine(
+  sql: Sql,
+  { log, submitting }: Pick<SealedLog, "log" | "submitting">,
+  witness: Witness,
+): Promise<void> {
+  const { vkey } = witness;
+  for (const size of await cosignedBy(sql, log, witness)) {
+    const checkpoint = await readCosigned(sql, log, size);
+    const text = textOf(checkpoint?.note ?? "");
+    const line = checkpoint?.cosignatures[0]?.line ?? "";
+    const opened = openNote(`${text}\n${line}`, [vkey], verifyByOpenssl);
+    expect(opened).toMatchObject({ text, signatures: [{ vkey }] });
+    const file = await submitting.archive.get(cosignaturePath(log, size, vkey.id));
+    expect(Buffer.from(file ?? []).toString()).toBe(line);
+  }
 }
