@@ -1,4 +1,5 @@
 /** Proofs and witnesses, held to an oracle that shares nothing with us (test/vectors/make_transparency.py). */
+import fc from "fast-check";
 import { expect, test } from "vitest";
 import { parseCheckpoint } from "../../src/core/checkpoint.ts";
 import { cosign } from "../../src/core/cosignature.ts";
@@ -6,6 +7,7 @@ import { verifyByPoints } from "../../src/core/ed25519.ts";
 import { type Hash, leafHash } from "../../src/core/hash.ts";
 import {
   formatVkey,
+  linesOf,
   noteOf,
   openNote,
   parseVkey,
@@ -127,3 +129,48 @@ test.each(vectors.tlog_proofs)(
     expect(verifyInclusion({ ...claim, root: checkpoint?.root ?? leaf })).toBe(true);
   },
 );
+
+test("whatever an edit leaves of these texts is read as what it says, or refused, and never throws", () => {
+  const texts = [
+    ...vectors.add_checkpoint.map(({ body }) => body),
+    ...vectors.tlog_proofs.map(({ text }) => text),
+    ...vectors.cosignatures.map(({ text, line }) => noteOf(text, [line])),
+    vectors.log.vkey,
+  ];
+  const letter = fc.constantFrom(..."\n aA0+/=\u2014\u0000\ud800");
+  const edits = fc.array(fc.tuple(fc.nat(), letter, fc.nat(80)), { maxLength: 3 });
+  fc.assert(
+    fc.property(fc.constantFrom(...texts), edits, (text, changes) => {
+      expectReadAsWritten(changes.reduce(edited, text));
+    }),
+    { numRuns: 2000 },
+  );
+});
+
+function edited(text: string, [spot, letter, cut]: [number, string, number]): string {
+  const at = spot % (text.length + 1);
+  return text.slice(0, at) + letter + text.slice(at + cut);
+}
+
+function expectReadAsWritten(text: string): void {
+  const note = linesOf(text);
+  if (note !== undefined)
+    expect(
+      noteOf(
+        note.text,
+        note.lines.map(({ line }) => line),
+      ),
+    ).toBe(text);
+  const vkey = parseVkey(text);
+  if (vkey !== undefined) expect(formatVkey(vkey.name, vkey.publicKey, vkey.type)).toBe(text);
+  const proof = parseTlogProof(text);
+  if (proof !== undefined) expect(formatTlogProof(proof)).toBe(text);
+  const request = parseAddCheckpoint(text);
+  if (request === undefined) return;
+  expect(formatAddCheckpoint(request)).toBe(text);
+  judgeAddCheckpoint(request, {
+    vkeysOf: () => [LOG_VKEY, WITNESS_VKEY],
+    last: () => undefined,
+    verify: () => true,
+  });
+}
