@@ -43,14 +43,14 @@ export async function restore(db: FreshDatabase, archive: At, log: string) {
   return await recover(recoveringOn(db.writer, archive, log));
 }
 
-/** Reports of all outcomes, `count` of the accepted kind among them, one commit for each ten. */
+/** Reports of all outcomes, `count` of the accepted kind among them, in commits of a hundred. */
 export async function fill(door: Door, log: string, seed: number, count: number, from = 0) {
   const texts = Array.from({ length: count }, (_, i) => {
     const counter = String(2 * (from + i) + 1);
     return reported(seed, log, { counter, job: { id: String(from + i) } });
   });
-  for (let start = 0; start < texts.length; start += 10) {
-    await door.submit(...texts.slice(start, start + 10));
+  for (let start = 0; start < texts.length; start += 100) {
+    await door.submit(...texts.slice(start, start + 100));
   }
   const usage = { duration_ms: "5" };
   const others = [
@@ -59,7 +59,7 @@ export async function fill(door: Door, log: string, seed: number, count: number,
     reported(seed, log, { counter: String(2 * from + 4), job: { id: String(from + 1) } }),
     reported(seed, log, { counter: String(2 * from + 6), uuid: "elsewhere" }),
   ];
-  for (const text of others) await door.submit(text);
+  await door.submit(...others);
   return [...texts, ...others];
 }
 
