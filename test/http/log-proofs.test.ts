@@ -82,6 +82,22 @@ test("a build is shown with a proof that holds offline, with the entry in it", a
   });
 });
 
+test("L23: a proof from which any hash is left out, or altered, holds no more", async () => {
+  const [usage] = await usagesOf("1");
+  const { index, hashes, checkpoint, extra } = check(
+    usage?.["proof"] ?? "",
+    bytesOf(usage?.["entry"]),
+  );
+  const { size, root } = openCheckpoint(checkpoint, house.vkey);
+  const place = { leaf: leafHash(extra ?? new Uint8Array()), index, size, root };
+  expect(hashes.length).toBeGreaterThan(3);
+  hashes.forEach((hash, i) => {
+    const altered = hash.map((byte, at) => (at === i ? byte ^ 1 : byte));
+    expect(verifyInclusion({ ...place, proof: hashes.with(i, altered) })).toBe(false);
+    expect(verifyInclusion({ ...place, proof: hashes.toSpliced(i, 1) })).toBe(false);
+  });
+});
+
 test("whoever sees one namespace proves its builds, and sees nothing of another's", async () => {
   const own = await tokenOf(["viewer"], { logs: [house.log], namespaces: ["7"] });
   const [usage] = await usagesOf("2", own);
