@@ -14,6 +14,7 @@ import { logCommand } from "./log.ts";
 import { migrateCommand } from "./migrate.ts";
 import { example } from "./option.ts";
 import { rebuildCommand } from "./rebuild.ts";
+import { recoverCommand } from "./recover.ts";
 import { serveCommand } from "./serve.ts";
 import { setupCommand } from "./setup.ts";
 import { demoCommand } from "./story.ts";
@@ -44,6 +45,7 @@ export function minutebook(): Command {
     usageCommand(),
     checkCommand(),
     rebuildCommand(),
+    recoverCommand(),
   ];
   for (const command of commands) program.addCommand(command);
   alike(program);
