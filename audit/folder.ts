@@ -1,7 +1,7 @@
 /** An archive in a folder: `<folder>/<log>/tile/…` and `<folder>/<log>/checkpoint/…`. */
 import { closeSync, constants, type Dirent, fstatSync, openSync, readSync } from "node:fs";
-import { opendir } from "node:fs/promises";
-import { join } from "node:path";
+import { mkdir, open, opendir, rename, rm } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import { CannotLook } from "./finding.ts";
 import { bytesMax, type Source } from "./source.ts";
 
@@ -22,6 +22,52 @@ export function folderSource(folder: string, log: string): Source {
     read: (path) => orNothing(path, async () => readFile(join(root, path), bytesMax(path))),
     list: (path) => filesBelow(root, path),
   };
+}
+
+export interface Store {
+  /** Each file whole or not at all, over what may be there under its name. */
+  put(path: string, bytes: Uint8Array): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Writes files of the log. What a killed one left half-written is removed: so there is one at a time. */
+export async function folderStore(folder: string, log: string): Promise<Store> {
+  const staging = join(folder, ".staging");
+  const clear = (): Promise<void> =>
+    writing(staging, () => rm(staging, { recursive: true, force: true }));
+  await clear();
+  await writing(staging, () => mkdir(staging, { recursive: true }));
+  let written = 0;
+  return {
+    put: async (path, bytes) => {
+      const [staged, name] = [join(staging, String(written++)), join(folder, log, path)];
+      await writing(name, async () => {
+        await writeSynced(staged, bytes);
+        await mkdir(dirname(name), { recursive: true });
+        await rename(staged, name);
+      });
+    },
+    close: clear,
+  };
+}
+
+/** Else a host that fails may keep the name and lose what is in it. */
+async function writeSynced(path: string, bytes: Uint8Array): Promise<void> {
+  const file = await open(path, "wx");
+  try {
+    await file.writeFile(bytes);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+}
+
+async function writing(path: string, write: () => Promise<unknown>): Promise<void> {
+  try {
+    await write();
+  } catch (error) {
+    throw new CannotLook(`${path} cannot be written: ${codeOf(error)}`, { cause: error });
+  }
 }
 
 /** Without waiting for whoever would write to a pipe, and without room for more than the kind may hold. */
@@ -63,8 +109,12 @@ async function orNothing<T>(path: string, look: () => Promise<T>): Promise<T | u
   try {
     return await look();
   } catch (error) {
-    const code = error instanceof Error && "code" in error ? error.code : undefined;
+    const code = codeOf(error);
     if (code === "ENOENT" || code === "ENOTDIR") return undefined;
     throw new CannotLook(`${path} cannot be read: ${code}`, { cause: error });
   }
+}
+
+function codeOf(error: unknown): unknown {
+  return error instanceof Error && "code" in error ? error.code : undefined;
 }

@@ -1,7 +1,15 @@
 /** The outcome for people, and as JSON for machines. */
 import { formatVkey } from "../src/core/note.ts";
 import { encodeBase64 } from "../src/core/text.ts";
-import { FINDINGS, type Finding, type FindingCode, OPEN, type OpenCode } from "./finding.ts";
+import type { RangeResult } from "./fetch/range.ts";
+import {
+  FINDINGS,
+  type Finding,
+  type FindingCode,
+  type Findings,
+  OPEN,
+  type OpenCode,
+} from "./finding.ts";
 import type { KeyAccount } from "./tally/counters.ts";
 import type { Month } from "./tally/months.ts";
 import type { AuditResult } from "./verify.ts";
@@ -72,13 +80,30 @@ export function resultJson(result: AuditResult): object {
       malformed: String(key.malformed),
       rejected: String(key.rejected),
     })),
-    findings: {
-      count: findings.count,
-      by_code: Object.fromEntries(findings.byCode),
-      ...(findings.first && { first: findingJson(findings.first) }),
-      listed: findings.listed.map(findingJson),
-    },
+    findings: findingsJson(findings),
     open: { count: open.count, listed: open.listed.map(findingJson) },
+  };
+}
+
+export function printRange({ checkpoint, findings, first, last, log }: RangeResult): string {
+  const place = checkpoint === undefined ? "" : ` under checkpoint ${checkpoint.size}`;
+  const proven = `PROVEN: entries ${first} to ${last} are in the log${place}; what they say was not judged`;
+  const lines = [
+    `log ${log}`,
+    findings.count === 0 ? proven : `FOUND: ${findings.count} findings`,
+    ...findings.listed.map((finding) => item(finding, FINDINGS[finding.code])),
+    ...more(findings.count - findings.listed.length),
+  ];
+  return `${printable(lines.join("\n"))}\n`;
+}
+
+export function rangeJson({ checkpoint, findings, first, last, log }: RangeResult): object {
+  return {
+    log,
+    exit: findings.count > 0 ? 1 : 0,
+    range: { first: String(first), last: String(last) },
+    checkpoint: checkpoint?.note ?? "",
+    findings: findingsJson(findings),
   };
 }
 
@@ -153,6 +178,15 @@ function place({ index, path }: Finding<string>): string {
 
 function more(count: number): string[] {
   return count > 0 ? [`  and ${count} more`] : [];
+}
+
+function findingsJson({ byCode, count, first, listed }: Findings): object {
+  return {
+    count,
+    by_code: Object.fromEntries(byCode),
+    ...(first && { first: findingJson(first) }),
+    listed: listed.map(findingJson),
+  };
 }
 
 function findingJson({ code, detail, index, path }: Finding<string>): object {

@@ -62,7 +62,7 @@ function* indices(piles: SortedPiles): Generator<bigint> {
 }
 
 /** C2SP tlog-tiles: a partial file may be gone once the full one is there. */
-async function readWidth(
+export async function readWidth(
   source: Source,
   pathOf: (width: number) => string,
   wanted: number,

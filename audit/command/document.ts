@@ -19,6 +19,8 @@ export interface Inputs {
   checkpoint: readonly string[];
   usage: readonly string[];
   live?: true;
+  from?: bigint;
+  to?: bigint;
 }
 
 interface Outcome {
@@ -32,7 +34,7 @@ interface Outcome {
 const SIGNER = "minutebook-audit";
 
 export function documentOf({ exit, inputs, logs, self }: Outcome): object {
-  const { archive, checkpoint, live, policy, usage, vkeys } = inputs;
+  const { archive, checkpoint, from, live, policy, to, usage, vkeys } = inputs;
   return {
     version: readVersion(),
     self_test: self,
@@ -43,6 +45,8 @@ export function documentOf({ exit, inputs, logs, self }: Outcome): object {
       checkpoints: checkpoint.map(digested),
       usage: usage.map(digested),
       live: live === true,
+      ...(from !== undefined && { from: String(from) }),
+      ...(to !== undefined && { to: String(to) }),
     },
     exit,
     logs,

@@ -1,13 +1,15 @@
 /** `minutebook-audit verify`: audits log by log, and says how it went. */
 import type { Command } from "commander";
 import { isOriginOf, type Kept } from "../archive/checkpoints.ts";
+import { auditRange, type Range } from "../fetch/range.ts";
 import { readKept, readTrust, readUsage, type Trust } from "../given.ts";
 import { sha256, verifyNow } from "../native.ts";
-import { exitOf, printResult, resultJson } from "../print.ts";
+import { exitOf, printRange, printResult, rangeJson, resultJson } from "../print.ts";
+import type { Source } from "../source.ts";
 import { openSpill } from "../spill.ts";
 import type { UsageFile } from "../tally/usage.ts";
 import { openThreads } from "../threads.ts";
-import { type AuditResult, audit } from "../verify.ts";
+import { type AuditOptions, audit } from "../verify.ts";
 import { documentOf, type Inputs, signDocument } from "./document.ts";
 import {
   type AddCommand,
@@ -19,10 +21,11 @@ import {
   reason,
   worst,
 } from "./output.ts";
-import { openPlace, type Place } from "./place.ts";
+import { keysOf, openPlace, type Place } from "./place.ts";
+import { type RangeOptions, rangeOf, ranging } from "./range.ts";
 import { testSelf } from "./self.ts";
 
-interface VerifyOptions {
+interface VerifyOptions extends RangeOptions {
   vkey: string[];
   policy?: string;
   checkpoint: string[];
@@ -38,6 +41,14 @@ interface Given extends Trust {
   kept: readonly Kept[];
   usage: readonly UsageFile[];
   live: boolean;
+  range: Range | undefined;
+}
+
+/** How one log came off. */
+interface Judged {
+  exit: Exit;
+  document: object;
+  text: string;
 }
 
 const HELP = `
@@ -46,7 +57,9 @@ An archive that proves nothing is never a pass.
 
 An archive alone cannot show that its end, or one of its checkpoints, was taken away: keep a checkpoint
 of every audit, and give it to the next one. Without <log>, each key given must have its log there.
-A key that the log itself added, under a checkpoint that is trusted, is trusted from there on.
+Of a range (--from, --to) it is proven that its entries are in the log, and not what they say: that
+takes all entries before them. A key that the log itself added, under a checkpoint that is trusted, is trusted from
+there on.
 
 Examples:
   minutebook-audit verify ./archive --vkey ledger.vkey --checkpoint october.note --usage november.json
@@ -54,7 +67,7 @@ Examples:
 `;
 
 export const addVerify: AddCommand = (program, output, done) => {
-  trusting(program.command("verify"))
+  ranging(trusting(program.command("verify")))
     .description("verify every entry of a log, or of all logs of an archive")
     .argument("<archive>", "the archive's folder, or a log's address: https://HOST/logs/LOG")
     .argument("[log]", "one log's id; all logs of the folder without it")
@@ -105,6 +118,7 @@ async function verifyArchive(
     kept: options.checkpoint.map((name) => readKept(name, { vkeys, verify: verifyNow }, logs)),
     usage: options.usage.map((name) => readUsage(name, logs)),
     live: options.live === true,
+    range: rangeOf(options),
   };
   const { documents, exit } = await auditAll(archive, place, given, { options, output });
   const inputs: Inputs = { archive, vkeys, ...options };
@@ -129,10 +143,10 @@ async function auditAll(
   };
   for (const log of place.logs) {
     try {
-      const result = await auditLog(place, log, given, output);
-      exits.push(exitOf(result));
-      documents.push(resultJson(result));
-      if (!options.json) output.out(printResult(result));
+      const { document, exit, text } = await judge(await place.open(log), log, given, output);
+      exits.push(exit);
+      documents.push(document);
+      if (!options.json) output.out(text);
     } catch (error) {
       missed(log, reason(error));
     }
@@ -146,33 +160,41 @@ async function auditAll(
   return { documents, exit: worst(exits) };
 }
 
-async function auditLog(
-  place: Place,
-  log: string,
-  { kept, live, policy, usage, vkeys }: Given,
-  output: Output,
-): Promise<AuditResult> {
-  const source = await place.open(log);
+async function judge(source: Source, log: string, given: Given, output: Output): Promise<Judged> {
   const spill = openSpill();
+  try {
+    const trust = { verify: verifyNow, hash: sha256, openPiles: spill.open };
+    if (given.range === undefined)
+      return await judgeLog(source, log, { ...given, ...trust }, output);
+    const vkeys = keysOf(log, given.vkeys);
+    const result = await auditRange(source, { ...trust, log, vkeys, range: given.range });
+    const exit = result.findings.count > 0 ? 1 : 0;
+    return { exit, document: rangeJson(result), text: printRange(result) };
+  } finally {
+    spill.close();
+  }
+}
+
+async function judgeLog(
+  source: Source,
+  log: string,
+  given: Given & Pick<AuditOptions, "hash" | "openPiles" | "verify">,
+  output: Output,
+): Promise<Judged> {
   const threads = openThreads();
   const bar = progressBar(output, log, "entries");
   try {
-    return await audit(source, {
+    const result = await audit(source, {
+      ...given,
       log,
-      vkeys,
-      policy,
-      kept: kept.filter(({ checkpoint }) => isOriginOf(log, checkpoint.origin)),
-      live,
-      usage: usage.filter((file) => file.log === log),
-      hash: sha256,
-      verify: verifyNow,
+      kept: given.kept.filter(({ checkpoint }) => isOriginOf(log, checkpoint.origin)),
+      usage: given.usage.filter((file) => file.log === log),
       reader: threads,
-      openPiles: spill.open,
       ...(bar && { onProgress: bar.update }),
     });
+    return { exit: exitOf(result), document: resultJson(result), text: printResult(result) };
   } finally {
     bar?.stop();
-    spill.close();
     await threads.close();
   }
 }

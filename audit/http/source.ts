@@ -2,8 +2,8 @@
 import { parseCheckpoint } from "../../src/core/checkpoint.ts";
 import { linesOf } from "../../src/core/note.ts";
 import { decodeUtf8 } from "../../src/core/text.ts";
-import { isImplied, parseTilePath, TILE_WIDTH } from "../../src/core/tile.ts";
 import { CannotLook } from "../finding.ts";
+import { Recent } from "../recent.ts";
 import { bytesMax, NOTE_BYTES_MAX, type Source } from "../source.ts";
 import { type Ask, type AskOptions, asker } from "./ask.ts";
 
@@ -40,8 +40,7 @@ export function isUrl(name: string): boolean {
 }
 
 /**
- * The log at `https://host/…/logs/LOG`, as of the checkpoint that its server has at this moment:
- * nothing is asked for but what that checkpoint implies, as the standard wants it.
+ * The log at `https://host/…/logs/LOG`, as of the checkpoint that its server has at this moment.
  *
  * @throws CannotLook on any other address, and where the server has no checkpoint there
  */
@@ -53,7 +52,7 @@ export async function httpSource(url: string, options: AskOptions): Promise<Remo
   const size = sizeSaid(note);
   if (size === undefined) throw new CannotLook(`${url}: what it calls its checkpoint is none`);
   const limits = new Set([NOT_LISTED]);
-  const tiles = new Recent(TILES_KEPT);
+  const tiles = new Recent<Uint8Array | undefined>(TILES_KEPT);
   const get = (path: string): Promise<Uint8Array | undefined> =>
     ask(`${place.root}/${path}`, bytesMax(path));
   const source: Source = {
@@ -61,13 +60,9 @@ export async function httpSource(url: string, options: AskOptions): Promise<Remo
     limits,
     read: async (path) => {
       if (path === `checkpoint/${size}`) return note;
-      if (path.startsWith("checkpoint/")) return get(path);
-      const tile = parseTilePath(path);
-      // The full one may stand in for a partial one that is gone: it too may be asked for.
-      if (tile === undefined || !(isImplied(tile, size) || tile.width === TILE_WIDTH)) {
-        return undefined;
-      }
-      return tile.kind === "entries" ? get(path) : tiles.get(path, get);
+      if (path.startsWith("checkpoint/") || path.startsWith("tile/entries/")) return get(path);
+      // Cosignatures come in the notes of the checkpoints, and nothing else has an address.
+      return path.startsWith("tile/") ? tiles.get(path, () => get(path)) : undefined;
     },
     list: async function* (folder) {
       if (folder !== "checkpoint") return;
@@ -155,28 +150,5 @@ function parse(text: string): unknown {
     return JSON.parse(text);
   } catch {
     return undefined; // not JSON, so no list
-  }
-}
-
-/** The last few answers, those under way included. */
-class Recent {
-  readonly #max: number;
-  readonly #answers = new Map<string, Promise<Uint8Array | undefined>>();
-
-  constructor(max: number) {
-    this.#max = max;
-  }
-
-  get(
-    path: string,
-    ask: (path: string) => Promise<Uint8Array | undefined>,
-  ): Promise<Uint8Array | undefined> {
-    const known = this.#answers.get(path);
-    if (known !== undefined) return known;
-    const answer = ask(path);
-    this.#answers.set(path, answer);
-    const [oldest] = this.#answers.keys();
-    if (this.#answers.size > this.#max && oldest !== undefined) this.#answers.delete(oldest);
-    return answer;
   }
 }

@@ -86,9 +86,16 @@ export async function auditFiles(
   files: Files,
   options: Partial<AuditOptions> = {},
 ): Promise<AuditResult> {
+  return await auditSource(memorySource(files), options);
+}
+
+export async function auditSource(
+  source: Source,
+  options: Partial<AuditOptions> = {},
+): Promise<AuditResult> {
   const spill = openSpill();
   try {
-    return await audit(memorySource(files), {
+    return await audit(source, {
       log: LOG_ID,
       vkeys: [TRUSTED],
       hash: sha256,

@@ -26,8 +26,8 @@ export function smallLog(id = LOG_ID): TestLog {
 }
 
 /** Of so many entries, most of which say nothing of interest. */
-export function longLog(size: number): TestLog {
-  const log = smallLog();
+export function longLog(size: number, id = LOG_ID): TestLog {
+  const log = smallLog(id);
   const schema_sha256 = encodeBase64(new Uint8Array(32));
   while (log.size < size) {
     log.write("service", { schema_sha256, salt: SALT, version: String(log.size) });

@@ -1,0 +1,166 @@
+/**
+ * A log, or a range of it, copied so that every file was proven before it is there, and no checkpoint
+ * is there before all that it covers: whatever moment ends the copying, the next one goes on from it.
+ */
+import type { Checkpoint } from "../../src/core/checkpoint.ts";
+import type { Sha256 } from "../../src/core/hash.ts";
+import { linesOf } from "../../src/core/note.ts";
+import { decodeUtf8, encodeUtf8, equal } from "../../src/core/text.ts";
+import { type OpenedCheckpoint, openCheckpoint } from "../archive/checkpoints.ts";
+import { sizeOf } from "../archive/sizes.ts";
+import { CannotLook } from "../finding.ts";
+import type { Source } from "../source.ts";
+import { type NewestOptions, newest } from "./newest.ts";
+import { NotProven, Proven } from "./proven.ts";
+import { bundlesOf, type Range } from "./range.ts";
+
+/** Puts files whole or not at all, over what may be there under their names. */
+export type Put = (path: string, bytes: Uint8Array) => Promise<void>;
+
+export interface CopyOptions extends NewestOptions {
+  from: Source;
+  /** What was copied before. */
+  to: Source;
+  put: Put;
+  hash: Sha256;
+  /** All without it. */
+  range: Range | undefined;
+  /** Bundles under way at a time. */
+  atOnce: number;
+  onProgress?(done: bigint, bundles: bigint): void;
+}
+
+export interface Copied {
+  checkpoint: OpenedCheckpoint;
+  /** The newest that an earlier copying had left. */
+  before: Checkpoint | undefined;
+  /** Files that were not there, or not as they are proven. */
+  files: number;
+  checkpoints: number;
+}
+
+/** Two checkpoints that a trusted key signed, and of which one is not in the other's tree. */
+export class Contradiction extends Error {
+  override readonly name = "Contradiction";
+  readonly notes: readonly [string, string];
+
+  constructor(detail: string, notes: readonly [string, string]) {
+    super(detail);
+    this.notes = notes;
+  }
+}
+
+/** @throws NotProven, Contradiction and CannotLook, by which nothing of the newer tree was written */
+export async function copy(options: CopyOptions): Promise<Copied> {
+  const { from, hash, to } = options;
+  const before = await newest(to, options);
+  const checkpoint = await newest(from, options);
+  if (checkpoint === undefined) throw new CannotLook("there is no checkpoint");
+  if (checkpoint.size === 0n) throw new CannotLook("the log is empty");
+  if (before !== undefined) {
+    await assertExtends(
+      before,
+      checkpoint,
+      await Proven.open({ sources: [from], checkpoint, hash }),
+    );
+  }
+  let files = 0;
+  const put: Put = async (path, bytes) => {
+    if (equal((await to.read(path)) ?? NOTHING, bytes)) return;
+    await options.put(path, bytes);
+    files += 1;
+  };
+  const proven = await Proven.open({
+    sources: [to, from],
+    checkpoint,
+    hash,
+    onProven: async (path, bytes, source) => {
+      if (source !== to) await put(path, bytes);
+    },
+  });
+  await copyBundles(proven, checkpoint, options);
+  const whole = options.range === undefined;
+  const checkpoints = whole ? await copyCheckpoints(proven, checkpoint, { ...options, put }) : 0;
+  await putNote(`checkpoint/${checkpoint.size}`, checkpoint.note, { ...options, put });
+  return { checkpoint, before, files, checkpoints: checkpoints + 1 };
+}
+
+const NOTHING = new Uint8Array();
+
+async function assertExtends(
+  before: OpenedCheckpoint,
+  now: OpenedCheckpoint,
+  proven: Proven,
+): Promise<void> {
+  const notes = [before.note, now.note] as const;
+  if (before.size > now.size) {
+    const sizes = `${now.size} entries, after one over ${before.size}`;
+    throw new Contradiction(`a rollback: the checkpoint covers ${sizes}`, notes);
+  }
+  if (equal(await proven.root(before.size), before.root)) return;
+  const detail = `a split view: at ${before.size} entries the tree had another root`;
+  throw new Contradiction(detail, notes);
+}
+
+async function copyBundles(
+  proven: Proven,
+  { size }: Checkpoint,
+  { atOnce, onProgress, range }: CopyOptions,
+): Promise<void> {
+  const { begin, end } = bundlesOf(range ?? { first: 0n, last: undefined }, size);
+  let next = begin;
+  let done = 0n;
+  const work = async (): Promise<void> => {
+    while (next < end) {
+      const index = next;
+      next += 1n;
+      await proven.entries(index);
+      done += 1n;
+      onProgress?.(done, end - begin);
+    }
+  };
+  const stop = (error: unknown): never => {
+    next = end; // for all of them
+    throw error;
+  };
+  const workers = Array.from({ length: atOnce }, () => work().catch(stop));
+  // Nobody is left at work when this throws.
+  for (const { status, ...end } of await Promise.allSettled(workers)) {
+    if (status === "rejected" && "reason" in end) throw end.reason;
+  }
+}
+
+/** Those below the newest, and what witnesses said of them: each is good, and of this tree. */
+async function copyCheckpoints(
+  proven: Proven,
+  { size: top }: Checkpoint,
+  { from, put, to, verify, vkeys }: CopyOptions,
+): Promise<number> {
+  let count = 0;
+  for await (const path of from.list("checkpoint")) {
+    const size = sizeOf(path);
+    if (size === undefined || size >= top) continue;
+    const file = await from.read(path);
+    const opened = file === undefined ? "gone" : openCheckpoint(file, { vkeys, verify });
+    // By a key that nobody gave, or gone since: what is not copied is not claimed.
+    if (file === undefined || opened === "checkpoint-untrusted" || opened === "gone") continue;
+    if (typeof opened === "string") throw new NotProven(opened, path, `of size ${size}`);
+    if (opened.size !== size) throw new NotProven("checkpoint-size", path, `not of size ${size}`);
+    if (!equal(await proven.root(size), opened.root)) {
+      throw new NotProven("checkpoint-root", path, "the tree has another root");
+    }
+    count += 1;
+    await putNote(path, opened.note, { to, put });
+  }
+  for await (const path of from.list("cosignature")) {
+    const file = await from.read(path);
+    if (file !== undefined) await put(path, file);
+  }
+  return count;
+}
+
+/** Over one that is there already only if it brings signatures: a server may also leave some out. */
+async function putNote(path: string, note: string, { put, to }: Pick<CopyOptions, "put" | "to">) {
+  const held = linesOf(decodeUtf8((await to.read(path)) ?? NOTHING) ?? "")?.lines.length ?? 0;
+  if ((linesOf(note)?.lines.length ?? 0) > held) await put(path, encodeUtf8(note));
+}
