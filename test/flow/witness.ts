@@ -44,7 +44,11 @@ export class TestWitness implements Witness {
   readonly #signer: Signer;
   readonly #server: Server;
 
-  constructor(name: string, seed: number) {
+  readonly #logKeyOf: (log: string) => Vkey;
+
+  /** @param logKeyOf the key of the logs that it follows, whatever their service's name */
+  constructor(name: string, seed: number, logKeyOf = vkeyOf) {
+    this.#logKeyOf = logKeyOf;
     const key = testKey(seed);
     this.name = name;
     this.#signer = { name: `${name}.test`, publicKey: key.publicKey, sign: (m) => key.sign(m) };
@@ -97,7 +101,7 @@ export class TestWitness implements Witness {
 
   #honest(asked: AddCheckpoint): WireAnswer {
     const judged = judgeAddCheckpoint(asked, {
-      vkeysOf: (origin) => [vkeyOf(origin.split("/")[1] ?? "")],
+      vkeysOf: (origin) => [this.#logKeyOf(origin.split("/")[1] ?? "")],
       last: (origin) => this.last.get(origin),
       verify: verifyByOpenssl,
     });

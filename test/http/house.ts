@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { vi } from "vitest";
 import { localIssuer, localToken } from "../../src/command/issuer.ts";
 import { type Service, startOn } from "../../src/command/service.ts";
-import { readConfig } from "../../src/config.ts";
+import { type Config, readConfig } from "../../src/config.ts";
 import type { EnrolledRunner } from "../../src/core/entry.ts";
 import { heldKeys } from "../../src/custody.ts";
 import { type Principal, ROLES, type Role } from "../../src/flow/authenticate.ts";
@@ -28,7 +28,8 @@ export interface House extends Service {
   close(): Promise<void>;
 }
 
-export async function openHouse(): Promise<House> {
+/** @param more of its configuration */
+export async function openHouse(more: Partial<Config> = {}): Promise<House> {
   const database = await freshDatabase();
   const archive = await mkdtemp(join(tmpdir(), "minutebook-http-"));
   const clock = { time: Date.parse(NOW), now: () => clock.time };
@@ -46,7 +47,7 @@ export async function openHouse(): Promise<House> {
     issuerKey: ISSUER_KEY,
     stop: async () => undefined,
   };
-  const config = readConfig({ VERIFIER_THREADS: "1" });
+  const config = { ...readConfig({ VERIFIER_THREADS: "1" }), ...more };
   const log = openLog("info", { write: (line) => void logged.push(line) });
   const service = await startOn(foundation, { config, log, clock });
   const close = async (): Promise<void> => {
