@@ -76,13 +76,21 @@ export class Client {
   }
 
   /**
-   * One answer that is worth reading, however long it takes.
+   * One answer that is worth reading, however long it takes, or as many `attempts` as are given.
    * @param path without a leading slash
+   * @throws AgentError `unavailable`, after the last attempt
    */
-  async request(path: string, post?: { type: string; body: string }): Promise<Answer> {
+  async request(
+    path: string,
+    post?: { type: string; body: string },
+    attempts = Number.POSITIVE_INFINITY,
+  ): Promise<Answer> {
     for (let attempt = 0; ; attempt++) {
       const { answer, reason, retryAfterMs } = await this.#try(path, post);
       if (answer !== undefined) return answer;
+      if (attempt + 1 >= attempts) {
+        throw new AgentError("unavailable", `${this.server} does not answer: ${reason}.`);
+      }
       const { surroundings, signal, onRetry } = this.#options;
       const longest = Math.min(PAUSE_MS_MAX, PAUSE_MS_FIRST * 2 ** Math.min(attempt, 20));
       // Between half and all of it: thousands of agents must not come back at the same moment.
@@ -90,6 +98,10 @@ export class Client {
       onRetry?.(reason, ms);
       await surroundings.sleep(ms, signal);
     }
+  }
+
+  async pause(ms: number): Promise<void> {
+    await this.#options.surroundings.sleep(ms, this.#options.signal);
   }
 
   async #try(

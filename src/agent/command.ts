@@ -2,19 +2,31 @@
 import { text as readAll } from "node:stream/consumers";
 import { Command, InvalidArgumentError } from "commander";
 import { claim } from "./claim.ts";
-import { Client, SURROUNDINGS } from "./client.ts";
 import { BATCH_DEFAULT, BATCH_MAX } from "./deliver.ts";
-import { AgentError } from "./failure.ts";
 import { importFolder } from "./import.ts";
+import {
+  type Common,
+  clientFor,
+  collectText,
+  example,
+  notEnrolled,
+  print,
+  subcommand,
+  withState,
+} from "./invocation.ts";
+import { accountOf, sentencesOf } from "./receipts.ts";
+import { receiptsCommand, trustCommand } from "./receipts-command.ts";
 import { beginRotation, finishRotation } from "./rotate.ts";
 import { malformedIn } from "./sources.ts";
-import { AgentState } from "./state.ts";
 import { summaryText } from "./summary.ts";
-import { printable, showProgress } from "./terminal.ts";
+import { showProgress } from "./terminal.ts";
+import { readKeys } from "./trust.ts";
 
-interface Common {
-  state: string;
-  json?: true;
+interface ClaimCommandOptions extends Common {
+  server: string;
+  log: string;
+  token: string;
+  vkey?: string;
 }
 
 /** The sub-command for the program to add. */
@@ -25,27 +37,38 @@ export function agentCommand(): Command {
   agent.addCommand(claimCommand());
   agent.addCommand(importCommand());
   agent.addCommand(rotateCommand());
+  agent.addCommand(receiptsCommand());
+  agent.addCommand(trustCommand());
   agent.addCommand(statusCommand());
   return agent;
 }
 
 function claimCommand(): Command {
   return subcommand("claim", "make a key and enrol it with a one-time token")
+    .alias("enrol")
     .requiredOption("--server <url>", "Minutebook's address")
     .requiredOption("--log <id>", "the log that the token belongs to")
     .requiredOption("--token <token>", "the one-time token, or - to read it from standard input")
+    .option(
+      "--vkey <text or file>",
+      "keys that the log's must be, published by whoever runs it; may come again " +
+        "(default: those that the service shows now)",
+      collectText,
+    )
     .addHelpText(
       "after",
       example("claim --state agent --server https://minutebook.example --log 0a1b… --token -"),
     )
-    .action(async (options: Common & { server: string; log: string; token: string }) => {
+    .action(async (options: ClaimCommandOptions) => {
       await withState(options, async (state, signal) => {
-        const { log, server } = options;
+        const { log, server, vkey } = options;
+        const pinned = vkey === undefined ? undefined : readKeys(log, vkey);
         const token = options.token === "-" ? await readAll(process.stdin) : options.token;
         const client = clientFor(server, signal);
         const { kid, runners, unique_id } = await claim(state, client, {
           log,
           token: token.trim(),
+          pinned,
         });
         const said = `Key ${kid} now speaks for ${runners.length} runners of ${unique_id}.`;
         print(options, { kid, log, runners, unique_id }, said);
@@ -104,91 +127,24 @@ function statusCommand(): Command {
           const spool = state.spool(log);
           const { codes, depth, rejected } = spool;
           const counter = String(spool.counter(kid));
-          return { unique_id, log, server, kid, counter, spool: depth, rejected, codes };
+          const receipts = accountOf(state, log);
+          return { unique_id, log, server, kid, counter, spool: depth, rejected, codes, receipts };
         });
         const sources = state.sources.all();
         const malformed = sources.reduce((sum, source) => sum + malformedIn(source), 0);
         const unrouted = sources.reduce((sum, source) => sum + source.unrouted.count, 0);
-        const lines = enrolments.map(
-          ({ unique_id, kid, counter, spool }) =>
-            `${unique_id}: key ${kid}, ${counter} reports signed, ${spool} waiting.`,
-        );
+        const lines = enrolments.flatMap(({ unique_id, kid, counter, spool, receipts }) => [
+          `${unique_id}: key ${kid}, ${counter} reports signed, ${spool} waiting.`,
+          ...sentencesOf(receipts),
+        ]);
         lines.push(`${malformed} malformed lines, ${unrouted} waiting for an enrolment.`);
         print(options, { enrolments, malformed, unrouted }, lines.join("\n"));
       });
     });
 }
 
-function subcommand(name: string, description: string): Command {
-  return new Command(name)
-    .description(description)
-    .requiredOption("--state <dir>", "the agent's state folder: keys and spool; made when missing")
-    .option("--json", "print one JSON document instead of sentences");
-}
-
-const STATUSES = "0 done, 1 not, and what to do is said, 2 not understood";
-
-function example(call: string): string {
-  return `\nExample:\n  $ minutebook agent ${call}\n\nExit status: ${STATUSES}.`;
-}
-
-/** Failures that a person can mend are one line; others keep their stack. */
-async function withState(
-  { state: folder }: Common,
-  act: (state: AgentState, signal: AbortSignal) => Promise<void>,
-): Promise<void> {
-  try {
-    const state = new AgentState(folder);
-    try {
-      await act(state, stopSignal());
-    } finally {
-      state.close();
-    }
-  } catch (error) {
-    process.stderr.write(`${printable(lineOf(error))}\n`);
-    process.exitCode = 1;
-  }
-}
-
-/** One line with the stable code; whatever else was thrown is no failure that we know. */
-function lineOf(error: unknown): string {
-  if (error instanceof AgentError) return `${error.code}: ${error.message}`;
-  const stopped = error instanceof Error && error.name === "AbortError";
-  if (stopped) return "stopped: nothing is lost; run again to go on.";
-  throw error;
-}
-
-function clientFor(server: string, signal: AbortSignal): Client {
-  return new Client({
-    server,
-    surroundings: SURROUNDINGS,
-    signal,
-    onRetry: (reason, ms) => process.stderr.write(`${server}: ${reason}; next try in ${ms} ms.\n`),
-  });
-}
-
-/** The first Ctrl-C ends at the next safe point; the second one ends the process. */
-function stopSignal(): AbortSignal {
-  const controller = new AbortController();
-  for (const name of ["SIGINT", "SIGTERM"] as const) {
-    process.once(name, () => {
-      controller.abort();
-    });
-  }
-  return controller.signal;
-}
-
-function print({ json }: Common, document: unknown, text: string): void {
-  const lines = text.split("\n").map(printable);
-  process.stdout.write(`${json ? JSON.stringify(document) : lines.join("\n")}\n`);
-}
-
 function batchSize(text: string): number {
   const size = Number(text);
   if (Number.isInteger(size) && size >= 1 && size <= BATCH_MAX) return size;
   throw new InvalidArgumentError("1 to 500.");
-}
-
-function notEnrolled(): AgentError {
-  return new AgentError("not-enrolled", "No key is enrolled here: begin with `agent claim`.");
 }

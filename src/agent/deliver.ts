@@ -1,16 +1,23 @@
 /** Sends a spool in the order of its counters, for as long as it takes. */
 import { createHash } from "node:crypto";
 import { z } from "zod";
-import { HOLD_CODES } from "../core/entry.ts";
+import { HOLD_CODES, JWS_CHARS_MAX } from "../core/entry.ts";
 import { encodeBase64 } from "../core/text.ts";
-import { HashText, IntegerText, LogId } from "../core/unit.ts";
-import { type Client, type Answer as HttpAnswer, parseAnswer, refusal } from "./client.ts";
+import { LogId } from "../core/unit.ts";
+import { type Answer, type Client, parseAnswer, refusal } from "./client.ts";
 import { AgentError } from "./failure.ts";
-import type { Answer, Spool } from "./spool.ts";
+import type { Spool } from "./spool.ts";
+import { Result } from "./spool-record.ts";
 
 /** What the service takes in one request. */
 export const BATCH_MAX = 500;
 export const BATCH_DEFAULT = 100;
+
+export interface Delivery {
+  log: string;
+  spool: Spool;
+  client: Client;
+}
 
 export const OUTCOMES = ["accepted", "duplicate", "conflict", "held", "refused"] as const;
 export type Outcome = (typeof OUTCOMES)[number];
@@ -19,14 +26,16 @@ export type Outcome = (typeof OUTCOMES)[number];
 const Results = z.object({
   /** Empty when no report of the request proved which log it is for. */
   log: z.union([LogId, z.literal("")]),
-  results: z.array(
-    z.object({
-      code: z.string().regex(/^[a-z-]{1,40}$/),
-      digest: HashText,
-      index: IntegerText.optional(),
-    }),
-  ),
+  results: z.array(Result),
+  /** Whatever it is, the answer stands: it is judged when the log is held to it. */
+  receipt: z.unknown().optional(),
 });
+
+/** What one request was answered; of a batch that had to be halved there are several. */
+interface Answered {
+  results: Result[];
+  receipt?: string;
+}
 
 const HELD: ReadonlySet<string> = new Set(HOLD_CODES);
 /** Not the report's fault: taken for its answer, they would lose it. */
@@ -34,19 +43,26 @@ const NOT_FINAL = new Set(["unknown-key", "busy", "log-behind", "archive-unavail
 const TOO_LARGE = 413;
 
 /**
+ * First what has no final answer, then what is to be sent once more.
  * @param batch reports in one request, 1 … 500
  * @param onAnswers called when the answers are durable
  * @throws AgentError `refused`, `protocol`; all that has no answer in the spool is sent again next time
  */
 export async function deliver(
-  { log, spool, client }: { log: string; spool: Spool; client: Client },
+  delivery: Delivery,
   batch: number,
   onAnswers: (outcomes: Outcome[]) => void,
 ): Promise<void> {
+  const { spool } = delivery;
   for (const reports of batches(spool.pending(), batch)) {
-    const answers = await send(client, log, reports);
-    spool.answer(answers);
-    onAnswers(answers.map(({ code }) => outcomeOf(code)));
+    await deliverBatch(delivery, reports, undefined, onAnswers);
+  }
+  for (const range of spool.again) {
+    let [first] = range;
+    for (const reports of batches(spool.texts(range), batch)) {
+      await deliverBatch(delivery, reports, first, onAnswers);
+      first += reports.length;
+    }
   }
 }
 
@@ -56,10 +72,26 @@ export function outcomeOf(code: string): Outcome {
   return OUTCOMES.find((outcome) => outcome === code) ?? "refused";
 }
 
-async function send(client: Client, log: string, reports: string[]): Promise<Answer[]> {
+/** @param first place of the first report, if they are sent once more */
+async function deliverBatch(
+  { log, spool, client }: Delivery,
+  reports: string[],
+  first: number | undefined,
+  onAnswers: (outcomes: Outcome[]) => void,
+): Promise<void> {
+  let next = first;
+  for (const answer of await send(client, log, reports)) {
+    const { results } = answer;
+    spool.answer({ ...answer, at: client.now(), ...(next !== undefined && { first: next }) });
+    if (next !== undefined) next += results.length;
+    onAnswers(results.map(({ code }) => outcomeOf(code)));
+  }
+}
+
+async function send(client: Client, log: string, reports: string[]): Promise<Answered[]> {
   const body = JSON.stringify({ reports });
   const answer = await client.request("v1/reports", { type: "application/json", body });
-  if (answer.status === 200) return readResults(client, log, reports, answer);
+  if (answer.status === 200) return [readResults(client, log, reports, answer)];
   if (answer.status !== TOO_LARGE || reports.length === 1) {
     throw refusal(client, `${reports.length} reports`, answer);
   }
@@ -69,8 +101,8 @@ async function send(client: Client, log: string, reports: string[]): Promise<Ans
   return [...first, ...(await send(client, log, reports.slice(half)))];
 }
 
-function readResults(client: Client, log: string, reports: string[], answer: HttpAnswer): Answer[] {
-  const { results, log: answered } = parseAnswer(Results, client, answer);
+function readResults(client: Client, log: string, reports: string[], answer: Answer): Answered {
+  const { results, log: answered, receipt } = parseAnswer(Results, client, answer);
   const fits =
     (answered === log || answered === "") &&
     results.length === reports.length &&
@@ -83,7 +115,13 @@ function readResults(client: Client, log: string, reports: string[], answer: Htt
     const message = `${client.server} did not judge the reports (${bad.code}). They are kept.`;
     throw new AgentError("refused", message);
   }
-  return results.map(({ code, index }) => (index === undefined ? { code } : { code, index }));
+  return receipt === undefined ? { results } : { results, receipt: receiptText(receipt) };
+}
+
+/** Also of what is no receipt, as far as one could reach: it is evidence. */
+function receiptText(receipt: unknown): string {
+  const text = typeof receipt === "string" ? receipt : JSON.stringify(receipt);
+  return text.slice(0, JWS_CHARS_MAX);
 }
 
 function digestOf(jws: string): string {

@@ -6,6 +6,8 @@ export type AgentErrorCode =
   | "no-space" // a write was refused for want of room; what was written before stands
   | "not-enrolled"
   | "refused" // the server will not take it, and asking again will not help
+  | "unavailable" // nobody answers, and what was asked can wait
+  | "untrusted" // what the server shows is not signed by a key of the log
   | "protocol" // the server's answer is not one of this protocol
   | "unreadable"; // the folder or file to import cannot be read
 

@@ -3,16 +3,18 @@ import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { attest } from "./attest.ts";
 import { Client, type ClientOptions, SURROUNDINGS, type Surroundings } from "./client.ts";
-import { BATCH_DEFAULT, BATCH_MAX, deliver } from "./deliver.ts";
+import { BATCH_DEFAULT, BATCH_MAX, deliver, type Outcome } from "./deliver.ts";
 import { AgentError, errnoOf } from "./failure.ts";
+import { type Holding, hold } from "./hold.ts";
+import { alarmOf, canWait } from "./receipts.ts";
 import { finishRotation } from "./rotate.ts";
 import { scanFile } from "./scan.ts";
 import type { AgentState, Enrolment } from "./state.ts";
 import { addTally, emptyTally, type Summary, type Tally } from "./summary.ts";
 
 export interface Progress {
-  phase: "reading" | "sending";
-  /** Lines read so far, or reports answered. */
+  phase: "reading" | "sending" | "proving";
+  /** Lines read so far, reports answered, or promises looked at. */
   done: number;
   /** Of how many; undefined while lines are read. */
   total: number | undefined;
@@ -132,14 +134,18 @@ async function sendAll(
   let done = 0;
   const send = async ({ log, server }: Enrolment): Promise<void> => {
     const client = clientFor(server, options);
-    await deliver({ log, spool: state.spool(log), client }, batch, (outcomes) => {
+    const delivery = { log, spool: state.spool(log), client };
+    const onAnswers = (outcomes: Outcome[]): void => {
       for (const outcome of outcomes) tally(log)[outcome] += 1;
       done += outcomes.length;
-      onProgress?.({ phase: "sending", done, total });
-    });
+      onProgress?.({ phase: "sending", done, total: Math.max(done, total) });
+    };
+    await deliver(delivery, batch, onAnswers);
     for (const enrolment of state.settings.enrolments.filter((other) => other.log === log)) {
       await attest(state, enrolment, client);
     }
+    await holdLog(options, { state, log, client });
+    await deliver(delivery, batch, onAnswers); // what the log turned out not to have
   };
   const attempt = (enrolment: Enrolment): Promise<void> =>
     send(enrolment).catch((error: unknown) => {
@@ -150,6 +156,19 @@ async function sendAll(
   // All are waited for: one that fails must not leave others at work on a state that is closed.
   const ends = await Promise.allSettled([...logs.values()].map(attempt));
   for (const end of ends) if (end.status === "rejected") throw end.reason;
+}
+
+/** Last of all, and what fails here is only said: everything is sent, and proof can wait. */
+async function holdLog({ onNotice }: ImportOptions, holding: Holding): Promise<void> {
+  try {
+    const findings = await hold(holding);
+    const said = alarmOf(findings);
+    if (said !== "") onNotice?.(`${holding.log}: ${said} See \`agent receipts\`.`);
+  } catch (error) {
+    if (!canWait(error)) throw error;
+    onNotice?.(error.message);
+  }
+  holding.state.spool(holding.log).prune(holding.client.now());
 }
 
 function summarize(

@@ -18,7 +18,7 @@ import {
 import { join } from "node:path";
 import type { z } from "zod";
 import { decodeUtf8, encodeUtf8 } from "../core/text.ts";
-import { createFile, writeFully } from "./durable.ts";
+import { createFile, syncFolder, writeFully } from "./durable.ts";
 import { AgentError, writeFailure } from "./failure.ts";
 import { readLines } from "./lines.ts";
 
@@ -65,7 +65,7 @@ export class Journal<R> {
     this.#size = this.#recover();
   }
 
-  /** Numbers of the segments, ascending, without gaps. */
+  /** Numbers of the segments that are there, ascending. */
   segments(): number[] {
     return readdirSync(this.#options.folder)
       .flatMap((name) => SEGMENT_NAME.exec(name)?.[1] ?? [])
@@ -105,6 +105,13 @@ export class Journal<R> {
       throw cause instanceof AgentError ? cause : writeFailure(this.#path(this.#segment), cause);
     }
     this.#options.state.apply(record);
+  }
+
+  /** Gone for good. Nothing but what its own records hold is lost: the next segment sums it up. */
+  remove(segment: number): void {
+    if (segment === this.#segment) throw new Error("journal: a segment that is written to");
+    rmSync(this.#path(segment));
+    syncFolder(this.#options.folder);
   }
 
   close(): void {

@@ -1,13 +1,20 @@
 /** The agent's own keys: made here, kept in files that only their owner reads, never sent. */
-import { createPrivateKey, generateKeyPairSync, type KeyObject, sign } from "node:crypto";
+import {
+  createPrivateKey,
+  createPublicKey,
+  generateKeyPairSync,
+  type KeyObject,
+  sign,
+  verify,
+} from "node:crypto";
 import { mkdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
-import { thumbprint } from "../core/ed25519.ts";
+import { thumbprint, type Verify } from "../core/ed25519.ts";
 import { canonical, type Json } from "../core/json.ts";
 import { compact, headerSegment } from "../core/jws.ts";
 import type { PublicKey } from "../core/report.ts";
-import { decodeBase64url } from "../core/text.ts";
+import { decodeBase64url, encodeBase64url } from "../core/text.ts";
 import { createFile } from "./durable.ts";
 import { AgentError } from "./failure.ts";
 
@@ -65,6 +72,12 @@ export function signer(key: SigningKey, typ: string): (payload: Json) => string 
   return (payload) =>
     compact(header, canonical(payload), (input) => sign(null, input, key.privateKey));
 }
+
+/** OpenSSL's opinion of a signature by somebody else's key. */
+export const verifySignature: Verify = (signature, message, publicKey) => {
+  const jwk = { crv: "Ed25519", kty: "OKP", x: encodeBase64url(publicKey) };
+  return verify(null, message, createPublicKey({ key: jwk, format: "jwk" }), signature);
+};
 
 function fromJwk(jwk: z.infer<typeof PrivateJwk>): SigningKey {
   const privateKey = createPrivateKey({ key: jwk, format: "jwk" });

@@ -1,49 +1,32 @@
 /**
- * All that the agent owes one log: signed reports in the order of their counters, and what became of
- * them. A report and the place of its line in the source file are one commit, durable before anything
- * is sent: a line is signed once, whenever the agent dies. Nothing is deleted yet.
+ * All that the agent owes one log, and all that the log owes the agent: signed reports in the order of
+ * their counters, and the answers to them with their receipts. A report and the place of its line in
+ * the source file are one commit, durable before anything is sent: a line is signed once, whenever the
+ * agent dies. What is proven, and was so for long enough, goes, one whole segment at a time.
  */
-import { z } from "zod";
-import { JWS_CHARS_MAX } from "../core/entry.ts";
-import { IntegerText, Kid } from "../core/unit.ts";
-import { Journal, type Journaled } from "./journal.ts";
+import { Journal } from "./journal.ts";
+import { extent, holds, paint, type Span } from "./spans.ts";
+import {
+  type Answered,
+  type Commit,
+  type Divergence,
+  type Range,
+  type Result,
+  type Snapshot,
+  SpoolRecord,
+} from "./spool-record.ts";
+import { dayBefore, SpoolState } from "./spool-state.ts";
 
-const Count = z.int().min(0);
-/** Highest counter used, by key. */
-const Counters = z.record(Kid, IntegerText);
+/** How long what is proven is kept: who audits a month that is over may still want it. */
+const KEEP_DAYS = 35;
+const EVER = Number.MAX_SAFE_INTEGER;
 
-const Snapshot = z.strictObject({
-  kind: z.literal("snapshot"),
-  reports: Count,
-  answered: Count,
-  rejected: Count,
-  counters: Counters,
-  /** By source id: where the last line of this log ends that was taken from it. */
-  offsets: z.record(z.string(), Count),
-  codes: z.record(z.string(), Count),
-});
-
-/** Lines of one source up to `offset`. `rejected` counts those of them that were not signed. */
-const Commit = z.strictObject({
-  kind: z.literal("commit"),
-  source: z.int().min(1),
-  offset: Count,
-  rejected: Count,
-  counters: Counters,
-  reports: z.array(z.string().max(JWS_CHARS_MAX)),
-});
-export type Commit = Omit<z.infer<typeof Commit>, "kind">;
-
-/** To the reports that follow those answered already, in their order. */
-const Answers = z.strictObject({
-  kind: z.literal("answers"),
-  answers: z.array(z.strictObject({ code: z.string(), index: IntegerText.optional() })),
-});
-export type Answer = z.infer<typeof Answers>["answers"][number];
-
-const SpoolRecord = z.discriminatedUnion("kind", [Snapshot, Commit, Answers]);
-type SpoolRecord = z.infer<typeof SpoolRecord>;
-type Snapshot = z.infer<typeof Snapshot>;
+/** A segment, and what came before it. */
+interface Start {
+  segment: number;
+  reports: number;
+  promises: number;
+}
 
 export class Spool {
   readonly #state = new SpoolState();
@@ -61,14 +44,41 @@ export class Spool {
     return this.#state.sum.reports - this.#state.sum.answered;
   }
 
+  /** Reports that were answered and are to be sent once more all the same. */
+  get again(): Range[] {
+    return this.#state.sum.again.map(([from, to]) => [from, to]);
+  }
+
   /** Texts that were not signed, ever. */
   get rejected(): number {
     return this.#state.sum.rejected;
   }
 
-  /** Answers by code, ever. */
+  /** First answers by code, ever. */
   get codes(): Readonly<Record<string, number>> {
     return this.#state.sum.codes;
+  }
+
+  /** Of all reports ever: those that were signed, answered, and proven. */
+  get reports(): { signed: number; answered: number; proven: number } {
+    const { answered, proven, reports } = this.#state.sum;
+    return { signed: reports, answered, proven: extent(proven) };
+  }
+
+  /** Promises that the log kept, and that it broke, ever; and those that are open. */
+  get promises(): { kept: number; broken: number; open: number } {
+    const { broken, kept, promises, settled } = this.#state.sum;
+    return { kept, broken, open: promises - extent(settled) };
+  }
+
+  /** The newest checkpoint that was verified, as a signed note; `""` before the first. */
+  get checkpoint(): string {
+    return this.#state.sum.checkpoint;
+  }
+
+  /** How what the log showed last stood to that checkpoint; `""` is well. */
+  get divergence(): Divergence {
+    return this.#state.sum.divergence;
   }
 
   /** Highest counter that a key has used on this log; 0 before its first report. */
@@ -81,77 +91,171 @@ export class Spool {
     return this.#state.sum.offsets[source] ?? 0;
   }
 
-  /** Durable on return. */
+  /** Durable on return, as all that changes the spool. */
   commit(commit: Commit): void {
     this.#journal.append({ kind: "commit", ...commit });
   }
 
-  /** Final answers to the next `answers.length` reports without one. Durable on return. */
-  answer(answers: Answer[]): void {
-    if (answers.length > this.depth) throw new Error("spool: more answers than reports");
-    this.#journal.append({ kind: "answers", answers });
+  /** Final answers to the next reports without one, or, from `first` on, to reports sent again. */
+  answer(answer: { results: Result[]; at: number; receipt?: string; first?: number }): void {
+    const { answered, promises: promise } = this.#state.sum;
+    const { first = answered, results } = answer;
+    const end = first === answered ? this.#state.sum.reports : answered;
+    if (first + results.length > end) throw new Error("spool: more answers than reports");
+    this.#journal.append({ kind: "answered", promise, ...answer, first });
+  }
+
+  /** The log kept a promise: these reports are on it, under the checkpoint that was seen last. */
+  prove(proof: { promise: number; at: number; reports: Range[] }): void {
+    this.#journal.append({ kind: "proven", ...proof });
+  }
+
+  /** The log is held to `checkpoint` from here on. */
+  see(checkpoint: string, divergence: Divergence): void {
+    this.#journal.append({ kind: "seen", checkpoint, divergence });
+  }
+
+  /** Reports, if they are kept, are to be sent once more; `promises` are done with, `broken` broken. */
+  repeat(what: { at: number; reports: Range[]; promises?: number[]; broken?: number }): void {
+    const { at, promises = [], broken = 0 } = what;
+    const kept = this.kept();
+    const reports = what.reports.flatMap((range) => kept.flatMap((other) => overlap(range, other)));
+    this.#journal.append({ kind: "again", at, reports, promises, broken });
   }
 
   /** Reports without a final answer, in order, from the files: a spool may pass the memory. */
   *pending(): Generator<string> {
-    const { answered } = this.#state.sum;
-    const { segment, before } = this.#segmentOf(answered);
-    let skip = answered - before;
-    for (const number of this.#journal.segments().filter((other) => other >= segment)) {
-      for (const record of this.#journal.read(number)) {
+    const { answered, reports } = this.#state.sum;
+    yield* this.texts([answered, reports]);
+  }
+
+  /** These reports; fewer where their segments are deleted. */
+  *texts([from, to]: Range): Generator<string> {
+    const starts = this.#starts();
+    const first = starts.findLastIndex(({ reports }) => reports <= from);
+    for (const { segment, reports } of starts.slice(Math.max(first, 0))) {
+      let place = reports;
+      if (place >= to) return;
+      for (const record of this.#journal.read(segment)) {
         if (record.kind !== "commit") continue;
-        yield* record.reports.slice(skip);
-        skip = Math.max(0, skip - record.reports.length);
+        const end = place + record.reports.length;
+        if (end > from && place < to) {
+          yield* record.reports.slice(Math.max(from - place, 0), to - place);
+        }
+        place = end;
       }
     }
+  }
+
+  /** Answers whose promise is neither proven nor done with, in order. */
+  *open(): Generator<Answered> {
+    const starts = this.#starts();
+    for (const [i, { segment, promises }] of starts.entries()) {
+      const next = starts[i + 1]?.promises ?? this.#state.sum.promises;
+      if (this.#isDone([promises, next], EVER)) continue;
+      for (const answer of this.#answers(segment)) {
+        if (!this.#isDone([answer.promise, answer.promise + 1], EVER)) yield answer;
+      }
+    }
+  }
+
+  /** All answers that are kept, those of the newest segment first. */
+  *answers(): Generator<Answered> {
+    for (const segment of this.#journal.segments().reverse()) yield* this.#answers(segment);
+  }
+
+  lastAnswer(): Answered | undefined {
+    for (const segment of this.#journal.segments().reverse()) {
+      const last = [...this.#answers(segment)].at(-1);
+      if (last !== undefined) return last;
+    }
+    return undefined;
+  }
+
+  /** Reports that were answered and whose bytes are still here. */
+  kept(): Range[] {
+    const { answered } = this.#state.sum;
+    return this.#journal
+      .segments()
+      .map((segment) => this.#contents(segment).reports)
+      .map(([from, to]): Range => [from, Math.min(to, answered)])
+      .filter(([from, to]) => from < to);
+  }
+
+  /** As `kept`, without those that are proven, or have a receipt that may yet prove them. */
+  bare(): Range[] {
+    const { proven } = this.#state.sum;
+    let left: Span[] = this.kept().map(([from, to]) => [from, to, 0]);
+    for (const [from, to] of proven) left = paint(left, from, to, undefined);
+    for (const { first, receipt, results } of this.open()) {
+      if (receipt !== undefined) left = paint(left, first, first + results.length, undefined);
+    }
+    return left.map(([from, to]) => [from, to]);
+  }
+
+  /**
+   * Deletes segments, other than the last, of which every report and every receipt was proven 35 days
+   * before `now`, milliseconds since the epoch. Nothing goes while the log contradicts itself.
+   */
+  prune(now: number): void {
+    if (this.divergence !== "") return;
+    const day = dayBefore(now, KEEP_DAYS);
+    const gone: { reports: Range[]; promises: Range[] } = { reports: [], promises: [] };
+    for (const { segment, reports } of this.#starts().slice(0, -1)) {
+      // Most are not due: that is seen from their first report.
+      if (!this.#isProven([reports, reports + 1], day)) continue;
+      const contents = this.#contents(segment);
+      if (!this.#isProven(contents.reports, day) || !this.#isDone(contents.promises, day)) continue;
+      this.#journal.remove(segment);
+      gone.reports.push(contents.reports);
+      gone.promises.push(contents.promises);
+    }
+    if (gone.reports.length > 0) this.#journal.append({ kind: "deleted", ...gone });
   }
 
   close(): void {
     this.#journal.close();
   }
 
-  /** The last segment that begins no later than this report, and how many reports are before it. */
-  #segmentOf(report: number): { segment: number; before: number } {
-    for (const segment of this.#journal.segments().reverse()) {
-      const [snapshot] = this.#journal.read(segment);
-      if (snapshot?.kind !== "snapshot") throw new Error("spool: a segment without snapshot");
-      if (snapshot.reports <= report) return { segment, before: snapshot.reports };
+  #isProven([from, to]: Range, day: number): boolean {
+    return holds(this.#state.sum.proven, from, to, day);
+  }
+
+  #isDone([from, to]: Range, day: number): boolean {
+    return holds(this.#state.sum.settled, from, to, day);
+  }
+
+  *#answers(segment: number): Generator<Answered> {
+    for (const record of this.#journal.read(segment)) if (record.kind === "answered") yield record;
+  }
+
+  /** Which reports and promises stand in a segment. */
+  #contents(segment: number): { reports: Range; promises: Range } {
+    const { reports, promises } = this.#startOf(segment);
+    const contents: { reports: Range; promises: Range } = {
+      reports: [reports, reports],
+      promises: [promises, promises],
+    };
+    for (const record of this.#journal.read(segment)) {
+      if (record.kind === "commit") contents.reports[1] += record.reports.length;
+      if (record.kind === "answered") contents.promises[1] += 1;
     }
-    throw new Error("spool: no segment");
+    return contents;
+  }
+
+  #starts(): Start[] {
+    return this.#journal.segments().map((segment) => this.#startOf(segment));
+  }
+
+  #startOf(segment: number): Start {
+    const [snapshot] = this.#journal.read(segment);
+    if (snapshot?.kind !== "snapshot") throw new Error("spool: a segment without snapshot");
+    const { reports, promises }: Snapshot = snapshot;
+    return { segment, reports, promises };
   }
 }
 
-class SpoolState implements Journaled<SpoolRecord> {
-  sum: Snapshot = {
-    kind: "snapshot",
-    reports: 0,
-    answered: 0,
-    rejected: 0,
-    counters: {},
-    offsets: {},
-    codes: {},
-  };
-
-  snapshot(): SpoolRecord {
-    return this.sum;
-  }
-
-  apply(record: SpoolRecord): void {
-    switch (record.kind) {
-      case "snapshot":
-        this.sum = record;
-        break;
-      case "commit":
-        this.sum.reports += record.reports.length;
-        this.sum.rejected += record.rejected;
-        this.sum.offsets[record.source] = record.offset;
-        Object.assign(this.sum.counters, record.counters);
-        break;
-      case "answers":
-        this.sum.answered += record.answers.length;
-        for (const { code } of record.answers)
-          this.sum.codes[code] = (this.sum.codes[code] ?? 0) + 1;
-        break;
-    }
-  }
+function overlap([from, to]: Range, [start, end]: Range): Range[] {
+  const both: Range = [Math.max(from, start), Math.min(to, end)];
+  return both[0] < both[1] ? [both] : [];
 }

@@ -9,6 +9,7 @@ import { createKey, loadKey, type SigningKey } from "./key.ts";
 import { lockFolder } from "./lock.ts";
 import { SourceRegister } from "./sources.ts";
 import { Spool } from "./spool.ts";
+import { Trust } from "./trust.ts";
 
 const Enrolment = z.strictObject({
   unique_id: NonEmptyText,
@@ -45,10 +46,12 @@ const Settings = z.strictObject({
   enrolments: z.array(Enrolment),
   claims: z.array(PendingClaim),
   rotations: z.array(PendingRotation),
+  /** By log. Agents before receipts knew no key of a log. */
+  trust: z.array(Trust).default([]),
 });
 export type Settings = z.infer<typeof Settings>;
 
-const NOTHING: Settings = { v: "1", enrolments: [], claims: [], rotations: [] };
+const NOTHING: Settings = { v: "1", enrolments: [], claims: [], rotations: [], trust: [] };
 
 export class AgentState {
   readonly folder: string;
@@ -86,12 +89,27 @@ export class AgentState {
     this.#settings = settings;
   }
 
+  /** The keys of a log; undefined where nobody has said them. */
+  trust(log: string): Trust | undefined {
+    return this.#settings.trust.find((trust) => trust.log === log);
+  }
+
+  /** With this in place of what was trusted of the same log. Durable once saved. */
+  trusting(trust: Trust): Pick<Settings, "trust"> {
+    const others = this.#settings.trust.filter(({ log }) => log !== trust.log);
+    return { trust: [...others, trust] };
+  }
+
   createKey(): SigningKey {
     return createKey(join(this.folder, "keys"));
   }
 
   key(kid: string): SigningKey {
     return loadKey(join(this.folder, "keys"), kid);
+  }
+
+  get evidence(): string {
+    return join(this.folder, "evidence");
   }
 
   spool(log: string): Spool {

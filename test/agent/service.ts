@@ -5,19 +5,34 @@
  */
 import { createHash, createPublicKey, verify } from "node:crypto";
 import { once } from "node:events";
+import { readFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { parseCanonical } from "../../src/core/json.ts";
 import { readCompact } from "../../src/core/jws.ts";
 import { Attestation, Claim, fact, Report, Rotation } from "../../src/core/report.ts";
+import type { Proved, TestLog } from "./log.ts";
 import { RUNNER, UNIQUE_ID } from "./records.ts";
 
 export const LOG = "0123456789abcdef0123456789abcdef";
 
 /** What goes wrong with one request; `true` when it dealt with the response itself. */
 export type Misbehaviour = (request: IncomingMessage, response: ServerResponse) => boolean;
-export type Result = { code: string; digest: string; index?: string };
+export type Result = {
+  code: string;
+  digest: string;
+  counter?: string;
+  index?: string;
+  leaf?: string;
+};
+
+export interface ProveRequest {
+  receipt: string;
+  results: Result[];
+  since?: string;
+}
 
 export class FakeService {
   readonly serve = (request: IncomingMessage, response: ServerResponse): void => {
@@ -28,6 +43,13 @@ export class FakeService {
   misbehaviours: Misbehaviour[] = [];
   /** Changes the answer to reports before it is sent. */
   distort = (results: Result[]): unknown[] => results;
+  /** With a log, there are receipts and proofs; without, this is a service from before there were. */
+  ledger: TestLog | undefined;
+  /** Changes the receipt, or what is proven, before it is sent. */
+  distortReceipt = (receipt: string, _results: Result[]): unknown => receipt;
+  distortProof = (proved: Proved, _request: ProveRequest): unknown => proved;
+  readonly proveRequests: ProveRequest[] = [];
+  now = () => Date.now();
   uniqueId = UNIQUE_ID;
   log = LOG;
   claimRunners = [RUNNER];
@@ -36,7 +58,7 @@ export class FakeService {
   readonly batches: number[] = [];
   readonly attestations: Attestation[] = [];
   readonly #answers = new Map<string, Result>();
-  readonly #jobs = new Map<string, { fact: string; index: string }>();
+  readonly #jobs = new Map<string, { fact: string; index: string; leaf?: string }>();
   readonly #replies = new Map<string, string>();
 
   async start(): Promise<string> {
@@ -49,6 +71,23 @@ export class FakeService {
     this.server.closeAllConnections();
     this.server.close();
     await once(this.server, "close");
+  }
+
+  /** How often each job that was reported is among the log's entries. */
+  timesOnLog(): number[] {
+    const entries = this.ledger?.entries ?? [];
+    const payloads = entries.flatMap((bytes) => Buffer.from(bytes).toString().split(".")[1] ?? []);
+    const jobs = payloads.map(
+      (text) => Report.parse(JSON.parse(Buffer.from(text, "base64url").toString())).job.id,
+    );
+    const sent = new Set(this.reports.map(({ job }) => job.id));
+    return [...sent].map((id) => jobs.filter((job) => job === id).length);
+  }
+
+  /** Takes a key as one that was claimed; its file is in that folder. */
+  enrol(kid: string, folder: string): void {
+    const { x } = JSON.parse(readFileSync(join(folder, `${kid}.json`), "utf8"));
+    this.keys.set(kid, { x, enrolled: "" });
   }
 
   /** Counters that came, by key, each once, ascending. */
@@ -81,6 +120,8 @@ export class FakeService {
         return this.#once(body, () => this.#claim(JSON.parse(body).claim));
       case "/v1/keys/rotate":
         return this.#once(body, () => this.#rotate(JSON.parse(body)));
+      case "/v1/receipts/prove":
+        return this.#prove(JSON.parse(body));
       default:
         return [404, { code: "not-found", title: "There is no such thing" }];
     }
@@ -108,6 +149,11 @@ export class FakeService {
       platform: "dotcom",
       unique_id,
       runners: this.claimRunners,
+      ...(this.ledger && {
+        origin: this.ledger.origin,
+        vkey: this.ledger.vkey,
+        receipt_vkey: this.ledger.receiptVkey,
+      }),
     };
   }
 
@@ -125,8 +171,29 @@ export class FakeService {
   #takeReports(texts: string[]): [number, unknown] {
     if (texts.length < 1 || texts.length > 500) return [413, { code: "too-many" }];
     this.batches.push(texts.length);
-    const results = this.distort(texts.map((jws) => this.#judge(jws)));
-    return [200, { log: this.log, results }];
+    const judged = texts.map((jws) => this.#judge(jws));
+    const results = this.distort(judged);
+    const receipt = this.ledger?.receipt(judged, this.now());
+    const given = receipt === undefined ? undefined : this.distortReceipt(receipt, judged);
+    return [200, { log: this.log, results, receipt: given }];
+  }
+
+  #prove(request: ProveRequest): [number, unknown] {
+    if (this.ledger === undefined) return [404, { code: "not-found" }];
+    this.proveRequests.push(request);
+    const proved = this.ledger.prove(request.results, request.since);
+    return [200, this.distortProof(proved, request)];
+  }
+
+  /** As after a restore from a backup: what came later was never here. */
+  rollBack(size: number): void {
+    if (this.ledger === undefined) throw new Error("no log to roll back");
+    this.ledger.entries.length = size;
+    this.ledger.sealed = Math.min(this.ledger.sealed, size);
+    for (const [digest, { index }] of this.#answers) {
+      if (Number(index) >= size) this.#answers.delete(digest);
+    }
+    for (const [job, { index }] of this.#jobs) if (Number(index) >= size) this.#jobs.delete(job);
   }
 
   #judge(jws: string): Result {
@@ -138,14 +205,22 @@ export class FakeService {
     this.reports.push(report);
     this.#kids.push(kid);
     const factText = Buffer.from(fact(report)).toString("base64");
-    const index = String(this.reports.length);
     const stands = this.#jobs.get(report.job.id);
-    if (stands === undefined) this.#jobs.set(report.job.id, { fact: factText, index });
     const code =
       stands === undefined ? "accepted" : stands.fact === factText ? "duplicate" : "conflict";
-    const result = { code, digest, index: stands?.index ?? index };
+    const entry = stands ?? { fact: factText, ...this.#append(jws) };
+    this.#jobs.set(report.job.id, entry);
+    const { fact: _, ...where } = entry;
+    const { counter } = report;
+    const result = { code, digest, ...(this.ledger && { counter }), ...where };
     this.#answers.set(digest, result);
     return result;
+  }
+
+  /** No two entries are the same bytes, also not of one report on either side of a rollback. */
+  #append(jws: string): { index: string; leaf?: string } {
+    const bytes = Buffer.from(`${jws}.${this.reports.length}`);
+    return this.ledger?.append(bytes) ?? { index: String(this.reports.length) };
   }
 
   /** Throws unless the JWS is strict, and signed by its kid; a claim brings its key along. */

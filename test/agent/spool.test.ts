@@ -8,6 +8,8 @@ import { Spool } from "../../src/agent/spool.ts";
 const root = mkdtempSync(join(tmpdir(), "minutebook-spool-"));
 const KID = "kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k";
 
+const RESULT = { code: "accepted", digest: `${"A".repeat(43)}=` };
+
 afterAll(() => {
   rmSync(root, { recursive: true });
 });
@@ -35,7 +37,8 @@ test("after any reports, answers and restarts, what waits is what a list would h
           spool.commit({ source: 1, offset: made * 10, rejected: 1, counters, reports });
         } else {
           const count = Math.min(each.answers, waiting.length);
-          spool.answer(Array.from({ length: count }, () => ({ code: "accepted" })));
+          const results = Array.from({ length: count }, () => RESULT);
+          if (count > 0) spool.answer({ results, at: 1 });
           waiting = waiting.slice(count);
         }
         expect([...spool.pending()]).toEqual(waiting);
@@ -51,7 +54,7 @@ test("after any reports, answers and restarts, what waits is what a list would h
 
 test("more answers than reports are refused before anything is written", () => {
   const spool = new Spool(mkdtempSync(join(root, "spool-")));
-  expect(() => spool.answer([{ code: "accepted" }])).toThrow("more answers than reports");
+  expect(() => spool.answer({ results: [RESULT], at: 1 })).toThrow("more answers than reports");
   expect(spool.codes).toEqual({});
   spool.close();
 });

@@ -1,0 +1,142 @@
+/** A receipt never holds up a delivery, and is never taken silently. */
+import { rmSync } from "node:fs";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { testKey } from "../signing.ts";
+import { Host } from "./host.ts";
+import { TestLog } from "./log.ts";
+import { FakeService, LOG } from "./service.ts";
+
+const DAY_MS = 24 * 3_600_000;
+
+let host: Host;
+let service: FakeService;
+let ledger: TestLog;
+
+beforeEach(async () => {
+  host = new Host();
+  service = new FakeService();
+  ledger = new TestLog(LOG);
+  service.ledger = ledger;
+  await host.claim(await service.start());
+});
+
+afterEach(async () => {
+  await service.stop();
+  rmSync(host.root, { recursive: true });
+});
+
+test.each<[string, () => unknown]>([
+  ["one that is text", () => "thanks"],
+  ["one that is no text", () => ({ thanks: 1 })],
+  ["one that is null", () => null],
+  ["one that is too long", () => "x".repeat(100_000)],
+  ["one that was changed", () => changed(ledger.receipt([], Date.now()))],
+  ["one for other results", () => ledger.receipt([], Date.now())],
+  ["L27: one for another log", () => otherLog().receipt([], Date.now())],
+])(
+  "a receipt holds up no delivery, and %s is counted as forged, and kept as evidence",
+  async (_, forge) => {
+    service.distortReceipt = forge;
+    await host.send(3);
+    expect(host.notices).toEqual([`${LOG}: receipts: 1 forged. See \`agent receipts\`.`]);
+    expect(await host.check()).toMatchObject({ promises: { forged: 1, proven: 0 } });
+    expect(host.evidence()).toMatchObject([
+      { reason: "forged-receipt", promise: { results: [{ index: "0" }, {}, {}] } },
+    ]);
+  },
+);
+
+test("a receipt whose signature was changed is forged", async () => {
+  service.distortReceipt = changed;
+  await host.send(1);
+  expect(await host.check()).toMatchObject({ promises: { forged: 1 } });
+});
+
+test("a receipt that is for the same results of a sibling log, by the same key, is forged", async () => {
+  service.distortReceipt = (_, results) => otherLog().receipt(results, Date.now());
+  await host.send(1);
+  expect(await host.check()).toMatchObject({ promises: { forged: 1 } });
+});
+
+test("a receipt that is missing is counted, and after a day asked for again", async () => {
+  service.distortReceipt = () => undefined;
+  await host.send(3);
+  host.ahead = 2 * DAY_MS;
+  expect(await host.check()).toMatchObject({ promises: { missing: 1 }, evidence: [] });
+  expect(service.batches).toEqual([3]);
+  service.distortReceipt = (receipt) => receipt;
+  await host.send(1);
+  await host.check();
+  ledger.seal();
+  expect(service.batches).toEqual([3, 1, 3]);
+  expect(await host.check()).toMatchObject({
+    promises: { missing: 0, proven: 2 },
+    reports: { proven: 4 },
+  });
+});
+
+test("a receipt by a key that is not known waits until the log names the key", async () => {
+  const next = testKey(75);
+  ledger.receiptKey = next;
+  await host.send(2);
+  ledger.seal();
+  expect(await host.check()).toMatchObject({ promises: { unverified: 1, proven: 0 } });
+  ledger.appendKey("receipt", "added", ledger.receiptVkeyOf(next));
+  ledger.seal();
+  expect(await host.check()).toMatchObject({ promises: { unverified: 0, proven: 1 } });
+  expect(host.evidence()).toEqual([]);
+});
+
+test("a key that is named without proof, or for another log, or not by an entry, is not learned", async () => {
+  ledger.receiptKey = testKey(75);
+  await host.send(2);
+  ledger.appendKey("receipt", "added", ledger.receiptVkey);
+  ledger.appendKey("receipt", "added", otherLog().receiptVkey);
+  ledger.append(Buffer.from(ledger.receiptVkey));
+  ledger.seal();
+  for (const change of [
+    { index: "3" },
+    { hashes: [] },
+    { entry: Buffer.from("{}").toString("base64") },
+  ]) {
+    service.distortProof = (proved) => ({
+      ...proved,
+      keys: proved.keys.map((key) => ({ ...key, ...change })),
+    });
+    expect(await host.check()).toMatchObject({ promises: { unverified: 1, proven: 0 } });
+  }
+});
+
+test("a receipt by a key that the log does not name in a day is evidence, once there are good ones", async () => {
+  const good = ledger.receiptKey;
+  ledger.receiptKey = testKey(75);
+  await host.send(2);
+  ledger.receiptKey = good;
+  host.ahead = 2 * DAY_MS;
+  await host.send(1);
+  ledger.seal();
+  await host.check();
+  expect(host.evidence()).toMatchObject([{ reason: "unknown-key" }]);
+  expect(await host.check()).toMatchObject({ reports: { proven: 3 } });
+});
+
+test("a report that was answered without an entry is promised nothing, and the others are proven", async () => {
+  service.distortReceipt = (_, [first, ...others]) => {
+    const refused = [{ code: "schema", digest: first?.digest ?? "" }, ...others];
+    return ledger.receipt(refused, Date.now());
+  };
+  service.distort = ([first, ...others]) => [{ code: "schema", digest: first?.digest }, ...others];
+  await host.send(3);
+  ledger.seal();
+  expect(await host.check()).toMatchObject({ promises: { proven: 1 }, reports: { proven: 2 } });
+});
+
+function otherLog(): TestLog {
+  return new TestLog("f".repeat(32));
+}
+
+/** Another last character but one: another signature of the same form. */
+function changed(receipt: string): string {
+  const at = receipt.length - 2;
+  return `${receipt.slice(0, at)}${receipt[at] === "A" ? "B" : "A"}${receipt.slice(at + 1)}`;
+}
