@@ -59,6 +59,17 @@ test("a log is created once, and listed", async () => {
   expect(table.stdout).toMatch(new RegExp(`^${created["log"]} +new one +dedicated +2 `, "m"));
 });
 
+test("a log is made public, and restricted again, by an entry each", async () => {
+  const published = await jsonOf("log", "publish", log);
+  expect(published).toMatchObject({ public: true, index: expect.any(String) });
+  expect(await jsonOf("log", "publish", log)).toEqual(published);
+  const restricted = await command(["log", "restrict", log]);
+  const said = `: only who is entitled to may read log ${log}.\n`;
+  expect([restricted.status, restricted.stdout]).toEqual([0, expect.stringContaining(said)]);
+  const missing = await command(["log", "publish", "f".repeat(32)]);
+  expect([missing.status, missing.stderr]).toEqual([1, expect.stringMatching(/^not-found: /)]);
+});
+
 test("an enrolment by command gives a token, and names what is wrong with a runner", async () => {
   const enrol = ["enrol", "--log", log, "--claim-seconds", "60", "--runner"];
   const enrolled = await command([
