@@ -3,7 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import { ConfigError, readConfig, readIssuers, readKeySet } from "../src/config.ts";
+import { formatVkey } from "../src/core/note.ts";
 import { ROLES } from "../src/flow/authenticate.ts";
+import { testKey } from "./signing.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "minutebook-config-"));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -106,4 +108,33 @@ test("a file that is missing, no JSON, or without keys is refused by its name", 
   expect(() => readIssuers(missing)).toThrow(missing);
   expect(() => readIssuers(file("torn.json", "[{"))).toThrow("torn.json");
   expect(() => readKeySet(file("empty.json", { keys: [] }))).toThrow("empty.json");
+});
+
+const POLICY = (url: string) =>
+  `witness ada ${formatVkey("ada.test", testKey(61).publicKey, "cosignature")} ${url}\nquorum ada\n`;
+
+test("a policy says whom checkpoints are submitted to, and how often", () => {
+  const path = file("policy", POLICY("https://ada.example/submit"));
+  const config = readConfig({ WITNESS_POLICY_FILE: path, WITNESS_INTERVAL_SECONDS: "5" });
+  expect(config.witnessPolicy?.witnesses).toMatchObject([
+    { name: "ada", url: "https://ada.example/submit", vkey: { name: "ada.test" } },
+  ]);
+  expect(config.witnessIntervalMs).toBe(5_000);
+});
+
+test.each([
+  ["a line that is none", "quorum nobody\n", "line 1"],
+  ["no quorum", "", "no quorum"],
+  ["a witness that no request reaches", POLICY("ftp://ada.example"), "ada cannot be asked"],
+])("a policy with %s is refused by its name", (_, text, reason) => {
+  const path = file("bad-policy", text);
+  const read = () => readConfig({ WITNESS_POLICY_FILE: path });
+  expect(read).toThrow(ConfigError);
+  expect(read).toThrow(path);
+  expect(read).toThrow(reason);
+});
+
+test("a policy that is missing is refused by its name", () => {
+  const missing = join(folder, "missing-policy");
+  expect(() => readConfig({ WITNESS_POLICY_FILE: missing })).toThrow(missing);
 });
