@@ -21,24 +21,48 @@ export function naiveRoot(hashes: readonly Hash[]): Hash {
   return nodeSha256(concat(Uint8Array.of(1), left, naiveRoot(hashes.slice(split))));
 }
 
-/** PATH(m, D_n) of RFC 9162 §2.1.3.1. */
-export function naivePath(m: number, hashes: readonly Hash[]): Hash[] {
-  if (hashes.length === 1) return [];
-  const k = largestPowerOfTwoBelow(hashes.length);
-  const [left, right] = [hashes.slice(0, k), hashes.slice(k)];
-  return m < k
-    ? [...naivePath(m, left), naiveRoot(right)]
-    : [...naivePath(m - k, right), naiveRoot(left)];
-}
+/**
+ * MTH, PATH and SUBPROOF of RFC 9162 §2.1 over D[start:end] of these leaf hashes. The root of a range is
+ * worked out once: logs that grow from the same leaves share all their subtrees.
+ */
+export class NaiveTree {
+  readonly #hashes: readonly Hash[];
+  readonly #roots = new Map<string, Hash>();
 
-/** SUBPROOF(m, D_n, b) of RFC 9162 §2.1.4.1; PROOF(m, D_n) with `whole`. */
-export function naiveSubproof(m: number, hashes: readonly Hash[], whole = true): Hash[] {
-  if (m === hashes.length) return whole ? [] : [naiveRoot(hashes)];
-  const k = largestPowerOfTwoBelow(hashes.length);
-  const [left, right] = [hashes.slice(0, k), hashes.slice(k)];
-  return m <= k
-    ? [...naiveSubproof(m, left, whole), naiveRoot(right)]
-    : [...naiveSubproof(m - k, right, false), naiveRoot(left)];
+  constructor(hashes: readonly Hash[]) {
+    this.#hashes = hashes;
+  }
+
+  root(end: number, start = 0): Hash {
+    const [only = EMPTY_ROOT] = this.#hashes.slice(start, start + 1);
+    if (end - start <= 1) return end === start ? EMPTY_ROOT : only;
+    const key = `${start} ${end}`;
+    const known = this.#roots.get(key);
+    if (known !== undefined) return known;
+    const middle = start + largestPowerOfTwoBelow(end - start);
+    const children = [this.root(middle, start), this.root(end, middle)];
+    const root = nodeSha256(concat(Uint8Array.of(1), ...children));
+    this.#roots.set(key, root);
+    return root;
+  }
+
+  /** §2.1.3.1, with m counted from the first leaf of all. */
+  path(m: number, end: number, start = 0): Hash[] {
+    if (end - start === 1) return [];
+    const middle = start + largestPowerOfTwoBelow(end - start);
+    return m < middle
+      ? [...this.path(m, middle, start), this.root(end, middle)]
+      : [...this.path(m, end, middle), this.root(middle, start)];
+  }
+
+  /** §2.1.4.1, with m counted from the first leaf of all: PROOF(m, D_n) where `whole`. */
+  subproof(m: number, end: number, start = 0, whole = true): Hash[] {
+    if (m === end) return whole ? [] : [this.root(end, start)];
+    const middle = start + largestPowerOfTwoBelow(end - start);
+    return m <= middle
+      ? [...this.subproof(m, middle, start, whole), this.root(end, middle)]
+      : [...this.subproof(m, end, middle, false), this.root(middle, start)];
+  }
 }
 
 /** Path to bytes of every tile that a checkpoint over these leaves implies. */
