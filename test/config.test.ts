@@ -113,6 +113,13 @@ test("a file that is missing, no JSON, or without keys is refused by its name", 
 const POLICY = (url: string) =>
   `witness ada ${formatVkey("ada.test", testKey(61).publicKey, "cosignature")} ${url}\nquorum ada\n`;
 
+/** Found by trying names: the ids of both keys are bee951d1. */
+const TWINS = [
+  `witness ada ${formatVkey("w228062.test", testKey(62).publicKey, "cosignature")}\n`,
+  `witness bob ${formatVkey("w24809.test", testKey(63).publicKey, "cosignature")}\n`,
+  "quorum ada\n",
+].join("");
+
 test("a policy says whom checkpoints are submitted to, and how often", () => {
   const path = file("policy", POLICY("https://ada.example/submit"));
   const config = readConfig({ WITNESS_POLICY_FILE: path, WITNESS_INTERVAL_SECONDS: "5" });
@@ -126,6 +133,7 @@ test.each([
   ["a line that is none", "quorum nobody\n", "line 1"],
   ["no quorum", "", "no quorum"],
   ["a witness that no request reaches", POLICY("ftp://ada.example"), "ada cannot be asked"],
+  ["two keys of one id", TWINS, "bob has the key id of another witness"],
 ])("a policy with %s is refused by its name", (_, text, reason) => {
   const path = file("bad-policy", text);
   const read = () => readConfig({ WITNESS_POLICY_FILE: path });
