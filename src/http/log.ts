@@ -5,7 +5,7 @@
 import { promisify } from "node:util";
 import { constants, gzip } from "node:zlib";
 import { Problem } from "../core/problem.ts";
-import { encodeBase64 } from "../core/text.ts";
+import { encodeBase64, encodeUtf8 } from "../core/text.ts";
 import { parseTilePath } from "../core/tile.ts";
 import { IntegerText, LogId } from "../core/unit.ts";
 import { checkpointAt, proveIndex, proveSizes } from "../flow/log/prove.ts";
@@ -113,11 +113,10 @@ function tilePathOf({ incoming, param }: Ask): string {
 }
 
 function answerText(text: string, cache: Readable["cache"]): Response {
-  const headers = {
+  return sized(encodeUtf8(text), {
     "content-type": "text/plain; charset=utf-8",
     "cache-control": `${cache}, ${CHECKPOINT_AGE}`,
-  };
-  return new Response(text, { headers });
+  });
 }
 
 /** Hashes do not compress at all. */
@@ -129,10 +128,14 @@ async function answerTile(
     "content-type": "application/octet-stream",
     "cache-control": `${cache}, ${TILE_AGE}`,
   };
-  if (kind === "tile") return new Response(bytes, { headers });
+  if (kind === "tile") return sized(bytes, headers);
   const vary = { ...headers, vary: "accept-encoding" };
   const coding = preferred(ask.incoming.headers["accept-encoding"], ["identity", "gzip"]);
-  if (coding === "identity") return new Response(bytes, { headers: vary });
-  const body = await compressed(bytes, FAST);
-  return new Response(body, { headers: { ...vary, "content-encoding": "gzip" } });
+  if (coding === "identity") return sized(bytes, vary);
+  return sized(await compressed(bytes, FAST), { ...vary, "content-encoding": "gzip" });
+}
+
+/** HEAD has to say the length without the body. */
+function sized(body: Uint8Array, headers: Readonly<Record<string, string>>): Response {
+  return new Response(body, { headers: { ...headers, "content-length": String(body.length) } });
 }

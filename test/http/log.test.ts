@@ -97,7 +97,7 @@ test("HEAD is answered like GET, without the body", async () => {
     const { response, body } = await raw("HEAD", path);
     const whole = await raw("GET", path);
     expect([response.statusCode, body.length]).toEqual([200, 0]);
-    for (const name of ["content-type", "cache-control", "vary"]) {
+    for (const name of ["content-type", "content-length", "cache-control", "vary"]) {
       expect(response.headers[name]).toBe(whole.response.headers[name]);
     }
   }

@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Transaction } from "../../src/store/connect.ts";
 import { insertJobs, readJobs } from "../../src/store/jobs.ts";
+import { readNewest } from "../../src/store/registers.ts";
 import { insertReports, readReports } from "../../src/store/reports.ts";
 import { limitTransaction } from "../../src/store/transaction.ts";
 import { type FreshDatabase, freshDatabase } from "../postgres.ts";
@@ -20,6 +21,7 @@ beforeAll(async () => {
   // Without statistics, as in the first hour of a log: the planner takes the tables for empty.
   await database.superuser`alter table jobs set (autovacuum_enabled = off)`;
   await database.superuser`alter table reports set (autovacuum_enabled = off)`;
+  await database.superuser`alter table entries set (autovacuum_enabled = off)`;
   await database.writer.begin(async (tx) => {
     const jobs = numbers(STANDING).map((i) => ({
       jobId: String(i),
@@ -65,5 +67,18 @@ test("a commit looks up its counters without reading those of the whole log", as
     const keys = numbers(ASKED).map((i) => ({ kid, counter: String(i * 7) }));
     expect(await readReports(tx, LOG, keys)).toHaveLength(ASKED);
     expect(await rowsRead(tx, "reports")).toBe(ASKED);
+  });
+});
+
+test("the newest entry of a kind is found without reading those of other kinds", async () => {
+  const rows = numbers(STANDING).map((i) => {
+    const hashes = { prev: hash(), leaf: hash(), bytes: hash() };
+    const kind = i % 1_000 === 17 ? "visibility" : "attestation";
+    return { log: LOG, index: BigInt(i), kind, at: new Date(i), ...hashes };
+  });
+  await database.owner`insert into entries ${database.owner(rows)}`;
+  await database.writer.begin(async (tx) => {
+    expect((await readNewest(tx, LOG, "visibility"))?.index).toBe(4_017n);
+    expect(await rowsRead(tx, "entries")).toBe(1);
   });
 });
