@@ -160,7 +160,11 @@ async function copyCheckpoints(
 }
 
 /** Over one that is there already only if it brings signatures: a server may also leave some out. */
-async function putNote(path: string, note: string, { put, to }: Pick<CopyOptions, "put" | "to">) {
+async function putNote(
+  path: string,
+  note: string,
+  { put, to }: Pick<CopyOptions, "put" | "to">,
+): Promise<void> {
   const held = linesOf(decodeUtf8((await to.read(path)) ?? NOTHING) ?? "")?.lines.length ?? 0;
   if ((linesOf(note)?.lines.length ?? 0) > held) await put(path, encodeUtf8(note));
 }
