@@ -25,6 +25,7 @@ const OPEN = {
   "POST /v1/attestations": ["runner"],
   "POST /v1/enrolments/claim": ["runner"],
   "POST /v1/keys/rotate": ["runner"],
+  "POST /v1/receipts/prove": ["runner"],
 } as const satisfies Record<string, readonly ("runner" | "anyone")[]>;
 
 /** A log as those see it who check it. A token may be left out, and one that is sent is looked at. */
@@ -44,12 +45,14 @@ const GUARDED = {
   "POST /v1/keys/:kid/revoke": ["operator"],
   "POST /v1/logs": ["operator"],
   "POST /v1/logs/:log/visibility": ["operator"],
+  "POST /v1/logs/:log/log_keys": ["operator"],
   "POST /v1/logs/:log/rate_cards": ["finance"],
   "POST /v1/logs/:log/project_classes": ["finance", "platform"],
   "POST /v1/logs/:log/quotas": ["finance", "platform"],
 
   "GET /v1/logs": ["provisioner", "platform", ...READERS],
   "GET /v1/logs/:log/keys": ["provisioner", "operator", "auditor"],
+  "GET /v1/logs/:log/log_keys": ["operator", "auditor"],
   "GET /v1/logs/:log/conflicts": READERS,
   "GET /v1/logs/:log/holds": READERS,
   "GET /v1/usage": ["viewer", ...READERS],

@@ -17,6 +17,7 @@ import { logRoutes } from "./log.ts";
 import { openapiDocument } from "./openapi.ts";
 import { operatorRoutes } from "./operator.ts";
 import { readerRoutes } from "./reader.ts";
+import { receiptRoutes } from "./receipts.ts";
 import { answerReports } from "./reports.ts";
 import { openRoom } from "./room.ts";
 import { type Observer, Router } from "./router.ts";
@@ -51,6 +52,7 @@ export function createApp(services: Services): Hono<{ Bindings: HttpBindings }> 
   financeRoutes(router, flow);
   readerRoutes(router, services);
   logRoutes(router, services);
+  receiptRoutes(router, services);
   return router.finish();
 }
 

@@ -81,9 +81,13 @@ function readBytes({ incoming, room }: Unread, max: number): Promise<Buffer> {
 }
 
 /** A JSON body of exactly this shape: no member twice, none unknown, none hidden. */
-export async function readJson<T extends z.ZodType>(unread: Unread, shape: T): Promise<z.infer<T>> {
+export async function readJson<T extends z.ZodType>(
+  unread: Unread,
+  shape: T,
+  max = CONTROL_BYTES_MAX,
+): Promise<z.infer<T>> {
   if (mediaType(unread.incoming) !== "json") throw new Problem("unsupported-media-type");
-  const text = await readText(unread, CONTROL_BYTES_MAX);
+  const text = await readText(unread, max);
   return parsed(shape, parseStrict(text));
 }
 

@@ -20,16 +20,20 @@ import {
   Key,
   KeyPage,
   Log,
+  LogKey,
+  LogKeyList,
   Logs,
 } from "./answers/listings.ts";
 import { Checkpoint, Checkpoints, Consistency, Inclusion, Tile } from "./answers/logs.ts";
 import { Problem } from "./answers/problem.ts";
 import { Document, Liveness, Metrics, Readiness } from "./answers/process.ts";
+import { KeptPromise } from "./answers/promises.ts";
 import {
   AttestationReceipt,
   ClaimReceipt,
   EnrolmentReceipt,
   KeyReceipt,
+  LogKeyReceipt,
   LogReceipt,
   Receipt,
   VisibilityReceipt,
@@ -74,11 +78,15 @@ const SHAPES = {
   Hold,
   HoldPage,
   Inclusion,
+  KeptPromise,
   Key,
   KeyPage,
   KeyReceipt,
   Liveness,
   Log,
+  LogKey,
+  LogKeyList,
+  LogKeyReceipt,
   LogReceipt,
   Logs,
   Metrics,

@@ -1,20 +1,24 @@
 /** What each route takes and answers; together with the access table, all of its contract. */
 import type { z } from "zod";
 import type { ProblemCode } from "../core/problem.ts";
+import { NewLogKey } from "../flow/key/log-key.ts";
 import { NewLog } from "../flow/log/create.ts";
 import { NewVisibility } from "../flow/log/visibility.ts";
 import { NewCard } from "../flow/rate/card.ts";
 import { NewClass } from "../flow/rate/classify.ts";
 import { NewLimit } from "../flow/rate/limit.ts";
+import { Promised } from "../flow/report/prove.ts";
 import type { Route } from "./access.ts";
-import { ConflictPage, HoldPage, KeyPage, Logs } from "./answers/listings.ts";
+import { ConflictPage, HoldPage, KeyPage, LogKeyList, Logs } from "./answers/listings.ts";
 import { Checkpoint, Checkpoints, Consistency, Inclusion, Tile } from "./answers/logs.ts";
 import { Document, Liveness, Metrics, Readiness } from "./answers/process.ts";
+import { KeptPromise } from "./answers/promises.ts";
 import {
   AttestationReceipt,
   ClaimReceipt,
   EnrolmentReceipt,
   KeyReceipt,
+  LogKeyReceipt,
   LogReceipt,
   Receipt,
   VisibilityReceipt,
@@ -152,6 +156,12 @@ export const OPERATIONS: Readonly<Record<Route, Operation>> = {
       ...WRITING,
     ],
   },
+  "POST /v1/receipts/prove": {
+    summary: "Proofs of what a receipt promises, under the published checkpoint",
+    body: json(Promised),
+    success: { 200: json(KeptPromise) },
+    problems: ["invalid-receipt", "not-found", "archive-unavailable"],
+  },
   "POST /v1/keys/:kid/revoke": {
     summary: "End a key",
     body: json(LogRevocation),
@@ -207,6 +217,26 @@ export const OPERATIONS: Readonly<Record<Route, Operation>> = {
     body: json(NewVisibility),
     success: written(VisibilityReceipt),
     problems: ["approval-required", ...WRITING],
+  },
+  "POST /v1/logs/:log/log_keys": {
+    summary: "A key that a log is signed with from now on, or no longer",
+    body: json(NewLogKey),
+    success: written(LogKeyReceipt),
+    problems: [
+      "inadmissible-key",
+      "key-not-held",
+      "key-in-use",
+      "key-has-ended",
+      "last-log-key",
+      "successor-unsealed",
+      "approval-required",
+      ...WRITING,
+    ],
+  },
+  "GET /v1/logs/:log/log_keys": {
+    summary: "The keys that a log is or was signed with, and those that could be next",
+    success: { 200: json(LogKeyList) },
+    problems: [],
   },
   "GET /v1/logs/:log/keys": {
     summary: "Enrolled keys",

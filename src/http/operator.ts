@@ -2,6 +2,7 @@
 import { Kid } from "../core/unit.ts";
 import { enrol } from "../flow/key/enrol.ts";
 import { identify } from "../flow/key/identify.ts";
+import { changeLogKey, NewLogKey, showLogKeys } from "../flow/key/log-key.ts";
 import { revoke } from "../flow/key/revoke.ts";
 import { create, NewLog } from "../flow/log/create.ts";
 import { showKeys, showLogs } from "../flow/usage/show.ts";
@@ -43,6 +44,16 @@ export function operatorRoutes(router: Router, { flow, reading }: Services): voi
     const { log, ...revocation } = await readJson(ask, LogRevocation);
     assertLog(caller, log);
     return answerReceipt(await revoke(flow, { log, kid, by: caller.id }, revocation), { log, kid });
+  });
+
+  router.guarded("POST /v1/logs/:log/log_keys", async (ask, caller) => {
+    const log = logOf(ask, caller);
+    const input = await readJson(ask, NewLogKey);
+    return answerReceipt(await changeLogKey(flow, { log, by: caller.id }, input), input);
+  });
+
+  router.guarded("GET /v1/logs/:log/log_keys", async (ask, caller) => {
+    return answer(200, await showLogKeys({ ...flow, ...reading }, logOf(ask, caller)));
   });
 
   router.guarded("GET /v1/logs/:log/keys", async (ask, caller) => {

@@ -47,9 +47,9 @@ export async function readNewest(
 export async function readLogKeys(
   sql: Sql | Transaction,
   logs: readonly string[],
-): Promise<{ log: string; bytes: Uint8Array }[]> {
-  return await sql<{ log: string; bytes: Uint8Array }[]>`
-    select log, bytes
+): Promise<{ log: string; index: bigint; bytes: Uint8Array }[]> {
+  return await sql<{ log: string; index: bigint; bytes: Uint8Array }[]>`
+    select log, index, bytes
     from entries
     where log = any(${logs}) and kind = 'log_key'
     order by log, index

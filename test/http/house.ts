@@ -39,7 +39,7 @@ export async function openHouse(more: Partial<Config> = {}): Promise<House> {
     readerUrl: database.urls.reader,
     archive: folderArchive(archive),
     keys: heldKeys({
-      checkpoint: [testKey(32).privateKey],
+      checkpoint: [testKey(32).privateKey, testKey(34).privateKey],
       receipt: [testKey(33).privateKey],
     }),
     principalKey: new Uint8Array(32),

@@ -133,12 +133,13 @@ async function readFolded(
   size?: bigint,
 ): Promise<(log: string) => LogKeys> {
   const folded = new Map(logs.map((log) => [log, new LogKeys()]));
-  for (const { log, bytes } of await readLogKeys(sql, logs)) {
+  for (const { log, index, bytes } of await readLogKeys(sql, logs)) {
+    if (size !== undefined && index >= size) continue;
     const entry = decodeEntry(bytes);
     if (typeof entry === "string" || entry.kind !== "log_key") {
       throw new Error("keyring: another kind of entry");
     }
-    if (size === undefined || entry.index < size) folded.get(log)?.apply(entry);
+    folded.get(log)?.apply(entry);
   }
   return (log) => folded.get(log) ?? new LogKeys();
 }

@@ -39,17 +39,15 @@ export function standingKeys(entries: LogKeys, origin: string, held: HeldKeys): 
 }
 
 /**
- * Those that sign, oldest first.
+ * Those that sign: all that are in force, oldest first. One that was lost does not stop the others, or
+ * its retirement could never be written.
  *
- * @throws Problem `signer-unavailable` where one of them is not held: auditors who trust only that one
- *   would be lost, and nobody would have decided it
+ * @throws Problem `signer-unavailable` where none of them is held
  */
 export function inForce(keys: readonly StandingKey[]): [SigningKey, ...SigningKey[]] {
   const signing = keys.filter(({ state }) => state === "in_force");
   const [first, ...rest] = signing.flatMap(({ key }) => (key === undefined ? [] : [key]));
-  if (first === undefined || rest.length + 1 < signing.length) {
-    throw signerUnavailable(new Error("keys: one that is in force is not held"));
-  }
+  if (first === undefined) throw signerUnavailable(new Error("keys: none in force is held"));
   return [first, ...rest];
 }
 

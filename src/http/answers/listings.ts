@@ -12,6 +12,7 @@ import {
   Platform,
 } from "../../core/unit.ts";
 import type { LogIdentity } from "../../flow/key/identify.ts";
+import type { ShownLogKey, showLogKeys } from "../../flow/key/log-key.ts";
 import type * as show from "../../flow/usage/show.ts";
 import { exactly } from "./exactly.ts";
 
@@ -35,6 +36,19 @@ export const Log = exactly<show.ShownLog & Identity>()(
   }),
 );
 export const Logs = z.strictObject({ logs: z.array(Log) });
+
+export const LogKey = exactly<ShownLogKey>()(
+  z.strictObject({
+    purpose: BODY.log_key.shape.purpose,
+    vkey: VkeyText,
+    state: z.enum(["in_force", "retired", "held"]),
+    index: IntegerText.exactOptional(),
+    held: z.boolean(),
+  }),
+);
+export const LogKeyList = exactly<Awaited<ReturnType<typeof showLogKeys>>>()(
+  z.strictObject({ log: LogId, origin: NonEmptyText, keys: z.array(LogKey) }),
+);
 
 export const AsOf = exactly<show.AsOf>()(
   z.strictObject({ log: LogId, as_of: IntegerText, sealed: IntegerText }),

@@ -14,6 +14,7 @@ import {
 } from "../../core/unit.ts";
 import type { Claimed } from "../../flow/key/claim.ts";
 import type { Enrolled } from "../../flow/key/enrol.ts";
+import { NewLogKey } from "../../flow/key/log-key.ts";
 import type { Rotated } from "../../flow/key/rotate.ts";
 import type * as commit from "../../flow/log/commit.ts";
 import type { create } from "../../flow/log/create.ts";
@@ -59,5 +60,7 @@ export const EnrolmentReceipt = exactly<{ log: string } & OnWire<Enrolled>>()(
 export const LogReceipt = exactly<OnWire<Awaited<ReturnType<typeof create>>> & Identity>()(
   Receipt.extend({ log: LogId, ...Identity.shape }),
 );
+
+export const LogKeyReceipt = Receipt.extend(NewLogKey.shape);
 
 export const VisibilityReceipt = Receipt.extend(NewVisibility.shape);

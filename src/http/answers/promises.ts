@@ -1,0 +1,19 @@
+/** What a receipt's promises are kept with. */
+import { z } from "zod";
+import { ENTRY_BYTES_MAX } from "../../core/entry.ts";
+import { HashText, IntegerText } from "../../core/unit.ts";
+import type { Kept } from "../../flow/report/prove.ts";
+import { exactly } from "./exactly.ts";
+import { Checkpoint } from "./logs.ts";
+
+/** Of an entry at that index in the tree of the checkpoint, the leaf's sibling first. */
+const Proven = z.strictObject({ index: IntegerText, hashes: z.array(HashText).max(63) });
+
+export const KeptPromise = exactly<Kept>()(
+  z.strictObject({
+    checkpoint: Checkpoint,
+    proofs: z.array(Proven),
+    consistency: z.array(HashText).max(63).exactOptional(),
+    keys: z.array(Proven.extend({ entry: z.base64().max((ENTRY_BYTES_MAX * 4) / 3 + 4) })),
+  }),
+);

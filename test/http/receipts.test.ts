@@ -1,0 +1,183 @@
+/** Proofs for whoever has a receipt, and for nobody else. */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { parseCheckpoint } from "../../src/core/checkpoint.ts";
+import { thumbprint } from "../../src/core/ed25519.ts";
+import { decodeEntry } from "../../src/core/entry.ts";
+import { leafHash } from "../../src/core/hash.ts";
+import { signedCompact } from "../../src/core/jws.ts";
+import { formatVkey, openNote, parseVkey } from "../../src/core/note.ts";
+import { verifyConsistency, verifyInclusion } from "../../src/core/proof.ts";
+import { type ReceiptResult, receiptInput } from "../../src/core/receipt.ts";
+import { decodeBase64, encodeUtf8 } from "../../src/core/text.ts";
+import { NOW } from "../core/history.ts";
+import { reported } from "../flow/door.ts";
+import { testKey, verifyByOpenssl } from "../signing.ts";
+import { type Answered, ask, type House, newLog, openHouse, sealedSize } from "./house.ts";
+
+let house: House;
+beforeAll(async () => {
+  house = await openHouse();
+});
+afterAll(() => house.close());
+
+interface Batch {
+  receipt: string;
+  results: ReceiptResult[];
+}
+
+async function submitted(log: string, seed: number, jobs: readonly number[]): Promise<Batch> {
+  const reports = jobs.map((job) =>
+    reported(seed, log, { counter: String(job), job: { id: String(job) } }),
+  );
+  const { json } = await ask(house, "POST /v1/reports", { json: { reports } });
+  const { receipt, results } = json as unknown as Batch;
+  return { receipt, results };
+}
+
+function prove(json: object): Promise<Answered> {
+  return ask(house, "POST /v1/receipts/prove", { json });
+}
+
+interface Proof {
+  index: string;
+  hashes: string[];
+}
+
+interface Kept {
+  checkpoint: string;
+  proofs: Proof[];
+  consistency?: string[];
+  keys: (Proof & { entry: string })[];
+}
+
+function bytes(base64: string): Uint8Array {
+  const decoded = decodeBase64(base64);
+  if (decoded === undefined) throw new Error("no base64");
+  return decoded;
+}
+
+/** As an agent reads it: nothing counts that is not under the checkpoint of the key it knows. */
+function opened(log: string, { checkpoint }: Kept) {
+  const vkey = parseVkey(formatVkey(`minutebook.localhost/${log}`, testKey(32).publicKey));
+  const note = openNote(checkpoint, vkey ? [vkey] : [], verifyByOpenssl);
+  const tree = "text" in note ? parseCheckpoint(note.text) : undefined;
+  if (tree === undefined) throw new Error("no checkpoint of ours");
+  return tree;
+}
+
+function holds(tree: { size: bigint; root: Uint8Array }, proof: Proof, leaf: Uint8Array): boolean {
+  const { size, root } = tree;
+  return verifyInclusion({
+    leaf,
+    index: BigInt(proof.index),
+    size,
+    proof: proof.hashes.map(bytes),
+    root,
+  });
+}
+
+test("each result of a receipt is proven as soon as the published checkpoint covers it, and not before", async () => {
+  const { log } = await newLog(house, "proven", 1);
+  const early = await submitted(log, 1, [1, 2, 3]);
+  await sealedSize(house, log);
+  const first = (await prove(early)).json as unknown as Kept;
+  const since = opened(log, first);
+  expect(first.proofs.map(({ index }) => index)).toEqual(early.results.map(({ index }) => index));
+  for (const [i, { leaf = "" }] of early.results.entries()) {
+    expect(holds(since, first.proofs[i] as Proof, bytes(leaf))).toBe(true);
+    expect(holds(since, first.proofs[i] as Proof, bytes(early.results[i - 1]?.leaf ?? leaf))).toBe(
+      i === 0,
+    );
+  }
+  expect(first).not.toHaveProperty("consistency");
+
+  // The same job again, in a receipt of its own: one index, promised twice, proven once.
+  const late = await submitted(log, 1, [3, 4, 5, 6, 7]);
+  const both = { ...(await submitted(log, 1, [1, 3, 1])), since: String(since.size) };
+  expect((await prove(both)).json["proofs"]).toHaveLength(2);
+  await sealedSize(house, log);
+  const second = (await prove({ ...late, since: String(since.size) })).json as unknown as Kept;
+  const tree = opened(log, second);
+  expect(tree.size).toBe(since.size + 4n);
+  expect(
+    verifyConsistency({
+      from: since.size,
+      to: tree.size,
+      proof: (second.consistency ?? []).map(bytes),
+      fromRoot: since.root,
+      toRoot: tree.root,
+    }),
+  ).toBe(true);
+});
+
+test("an entry that no checkpoint covers has no proof yet", async () => {
+  const { log } = await newLog(house, "pending", 2);
+  const before = await sealedSize(house, log);
+  const pending = await house.database.owner.begin(async (tx) => {
+    // Whoever seals passes over a log that is being sealed.
+    await tx`select from seals where log = ${log} for update`;
+    const given = await submitted(log, 2, [1]);
+    const { json } = await prove(given);
+    expect(opened(log, json as unknown as Kept).size).toBe(BigInt(before));
+    expect(json["proofs"]).toEqual([]);
+    return given;
+  });
+  await sealedSize(house, log);
+  expect((await prove(pending)).json["proofs"]).toHaveLength(1);
+});
+
+test("the log's keys come with their proofs, so that one who trusts a key learns the next", async () => {
+  const { log, token } = await newLog(house, "keys", 3);
+  const given = await submitted(log, 3, [1]);
+  const path = `/v1/logs/${log}/log_keys`;
+  const vkey = formatVkey(`minutebook.localhost/${log}`, testKey(34).publicKey);
+  const json = { purpose: "checkpoint", state: "added", vkey };
+  expect((await ask(house, `POST ${path}`, { token, json })).status).toBe(201);
+  expect((await ask(house, `POST ${path}`, { token, json })).status).toBe(200);
+  await sealedSize(house, log);
+  const kept = (await prove(given)).json as unknown as Kept;
+  const [key] = kept.keys;
+  if (key === undefined) throw new Error("no key");
+  const entry = decodeEntry(bytes(key.entry));
+  expect(entry).toMatchObject({ kind: "log_key", index: BigInt(key.index), body: json });
+  expect(holds(opened(log, kept), key, leafHash(bytes(key.entry)))).toBe(true);
+});
+
+test("a receipt that is not this service's, or not of just these results, is none", async () => {
+  const { log } = await newLog(house, "forged", 4);
+  const given = await submitted(log, 4, [1, 2]);
+  await sealedSize(house, log);
+  const key = testKey(35);
+  const statement = { issued_at: NOW, log, origin: `minutebook.localhost/${log}` };
+  const input = receiptInput(thumbprint(key.publicKey), statement, given.results);
+  const forged = signedCompact(input, key.sign(encodeUtf8(input)));
+  const [one, two] = given.results as [ReceiptResult, ReceiptResult];
+  for (const json of [
+    { ...given, receipt: forged },
+    { ...given, receipt: reported(4, log) },
+    { ...given, receipt: "x" },
+    { ...given, results: [one] },
+    { ...given, results: [two, one] },
+    { ...given, results: [one, { ...two, index: "1" }] },
+  ]) {
+    const { status, json: problem } = await prove(json);
+    expect([status, problem["code"]]).toEqual([422, "invalid-receipt"]);
+  }
+});
+
+test("more than 500 results, or a body without a shape, is not looked at", async () => {
+  const result = { code: "accepted", digest: "A".repeat(43).concat("=") };
+  const results = Array.from({ length: 501 }, () => result);
+  for (const json of [{ receipt: "x", results }, { receipt: "x", results: [] }, { results: [] }]) {
+    expect((await prove(json)).json).toMatchObject({ status: 400, code: "invalid-request" });
+  }
+});
+
+test("a receipt for a log that this service does not have is promised nothing", async () => {
+  const { log } = await newLog(house, "elsewhere", 5);
+  const elsewhere = "e".repeat(32);
+  const wrong = await submitted(elsewhere, 5, [1]);
+  expect(wrong.results[0]?.code).toBe("wrong-log");
+  expect((await prove(wrong)).json).toMatchObject({ status: 404, code: "not-found" });
+  expect(log).not.toBe(elsewhere);
+});
