@@ -1,16 +1,16 @@
 import { execFileSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { mkdirSync, rmSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { afterAll, beforeEach, expect, test } from "vitest";
 import { run } from "../../audit/command/program.ts";
 import { testKey } from "../signing.ts";
 import { checkpointOf, type Files, filesOf, signer, vkeyText } from "./archive.ts";
+import { command, openHome, store as storeIn } from "./command.ts";
 import { honestLog, smallLog } from "./honest.ts";
 import { LOG_ID, OTHER_LOG_ID } from "./log.ts";
 
-const HOME = mkdtempSync(join(tmpdir(), "audit-command-"));
-afterAll(() => rmSync(HOME, { recursive: true }));
+const home = openHome();
+afterAll(() => home.remove());
 
 /** Of every POSIX system; Node cannot make one. */
 const MAKE_PIPE = "mkfifo";
@@ -18,30 +18,12 @@ const HONEST = filesOf(smallLog());
 let folders = 0;
 let folder = "";
 beforeEach(() => {
-  folder = join(HOME, String(folders++));
+  folder = join(home.folder, String(folders++));
   mkdirSync(folder);
 });
 
 function store(files: Files, id = LOG_ID): void {
-  for (const [path, bytes] of files) {
-    mkdirSync(dirname(join(folder, id, path)), { recursive: true });
-    writeFileSync(join(folder, id, path), bytes);
-  }
-}
-
-async function command(...args: string[]): Promise<{ exit: number; out: string; err: string }> {
-  let out = "";
-  let err = "";
-  const exit = await run(args, {
-    out: (text) => {
-      out += text;
-    },
-    err: (text) => {
-      err += text;
-    },
-    progress: false,
-  });
-  return { exit, out, err };
+  storeIn(folder, files, id);
 }
 
 test("an honest archive is proven, exit 0", async () => {
