@@ -10,8 +10,6 @@ create table cosignatures (
   constraint cosignatures_pkey primary key (log, size, key_id),
   constraint cosignatures_size_from_zero check (size >= 0)
 );
--- The newest of one witness, however many others signed since.
-create index cosignatures_key on cosignatures (log, key_id, size);
 
 create trigger cosignatures_append_only
   before update or delete or truncate on cosignatures
@@ -22,7 +20,8 @@ alter table cosignatures enable always trigger cosignatures_append_only;
 create table submissions (
   log text not null,
   key_id text not null,
-  due_at timestamptz(3) not null,
+  due_at timestamptz(3) not null default '-infinity',
+  cosigned_size bigint not null default 0, -- the largest in `cosignatures`: one look for each log
   witness_size bigint, -- what the witness said that it has cosigned, where that is more than we have
   constraint submissions_pkey primary key (log, key_id)
 );

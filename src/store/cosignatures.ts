@@ -22,23 +22,25 @@ export interface CosignedCheckpoint {
 /** @param time seconds since the epoch, as the witness signed them */
 export async function insertCosignature(
   sql: Sql,
-  { log, size, time, ...row }: Cosignature & { log: string; size: bigint; time: bigint },
+  {
+    log,
+    size,
+    time,
+    name,
+    key_id,
+    line,
+  }: Cosignature & { log: string; size: bigint; time: bigint },
 ): Promise<void> {
   await sql`
-    insert into cosignatures (log, size, name, key_id, line, cosigned_at)
-    values (
-      ${log}, ${size}, ${row.name}, ${row.key_id}, ${row.line}, to_timestamp(${time}::bigint)
+    with stored as (
+      insert into cosignatures (log, size, name, key_id, line, cosigned_at)
+      values (${log}, ${size}, ${name}, ${key_id}, ${line}, to_timestamp(${time}::bigint))
+      on conflict do nothing
     )
-    on conflict do nothing`;
-}
-
-/** The largest size that this key has cosigned, of all that is stored. */
-export async function lastCosigned(sql: Sql, log: string, keyId: string): Promise<bigint> {
-  const [row] = await sql<[{ size: bigint }]>`
-    select coalesce(max(size), 0) as size
-    from cosignatures
-    where log = ${log} and key_id = ${keyId}`;
-  return row.size;
+    insert into submissions (log, key_id, cosigned_size)
+    values (${log}, ${key_id}, ${size})
+    on conflict (log, key_id) do update
+      set cosigned_size = greatest(submissions.cosigned_size, excluded.cosigned_size)`;
 }
 
 /** The checkpoint of that size; without one, the newest. */

@@ -23,7 +23,7 @@ export async function claimSubmissions(
     select seals.log, ${keyId}, ${new Date(until)}
     from seals
     left join submissions on submissions.log = seals.log and submissions.key_id = ${keyId}
-    where seals.size > ${cosigned(sql, [keyId])}
+    where seals.size > coalesce(cosigned_size, 0)
       and (due_at is null or due_at <= ${new Date(now)})
     order by due_at nulls first, seals.log
     limit ${limit}
@@ -33,6 +33,15 @@ export async function claimSubmissions(
       where submissions.due_at <= ${new Date(now)}
     returning log`;
   return rows.map(({ log }) => log);
+}
+
+/** The largest size that this key has cosigned, of all that is stored. */
+export async function lastCosigned(sql: Sql, log: string, keyId: string): Promise<bigint> {
+  const [row] = await sql<{ cosigned_size: bigint }[]>`
+    select cosigned_size
+    from submissions
+    where log = ${log} and key_id = ${keyId}`;
+  return row?.cosigned_size ?? 0n;
 }
 
 /** Of what was claimed: nothing of these logs to this witness before then. */
@@ -56,8 +65,8 @@ export async function recordWitnessSize(
   size: bigint,
 ): Promise<void> {
   await sql`
-    insert into submissions (log, key_id, due_at, witness_size)
-    values (${log}, ${keyId}, now(), ${size})
+    insert into submissions (log, key_id, witness_size)
+    values (${log}, ${keyId}, ${size})
     on conflict (log, key_id) do update set witness_size = excluded.witness_size`;
 }
 
@@ -87,7 +96,13 @@ export async function readWitnessLag(sql: Sql, keyIds: readonly string[]): Promi
       count(*) filter (where cosigned > 0) as cosigned,
       count(*) filter (where size > cosigned) as behind,
       min(sealed_at) as since
-    from (select log, size, ${cosigned(sql, keyIds)} as cosigned from seals) as sealed
+    from (
+      select seals.log, size, coalesce(max(cosigned_size), 0) as cosigned
+      from seals
+      left join submissions
+        on submissions.log = seals.log and key_id = any(${sql.array([...keyIds])})
+      group by seals.log
+    ) as sealed
     left join lateral (
       select sealed_at
       from checkpoints
@@ -98,17 +113,4 @@ export async function readWitnessLag(sql: Sql, keyIds: readonly string[]): Promi
       limit 1
     ) as oldest on true`;
   return row;
-}
-
-/** The largest size of `seals.log` that one of these keys has cosigned. */
-function cosigned(sql: Sql, keyIds: readonly string[]) {
-  return sql`(
-    select coalesce(max(newest.size), 0)
-    from unnest(${sql.array([...keyIds])}::text[]) as key (id)
-    cross join lateral (
-      select max(size) as size
-      from cosignatures
-      where cosignatures.log = seals.log and cosignatures.key_id = key.id
-    ) as newest
-  )`;
 }

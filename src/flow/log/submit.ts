@@ -12,10 +12,9 @@ import type { Sql } from "../../store/connect.ts";
 import {
   type CosignedCheckpoint,
   insertCosignature,
-  lastCosigned,
   readCosigned,
 } from "../../store/cosignatures.ts";
-import { recordWitnessSize } from "../../store/submissions.ts";
+import { lastCosigned, recordWitnessSize } from "../../store/submissions.ts";
 import type { Clock } from "../clock.ts";
 import { type OpenedCosignature, openCosignature, textOf } from "./cosigned.ts";
 import { proveConsistency } from "./prove.ts";
