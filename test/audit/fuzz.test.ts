@@ -2,8 +2,11 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { CannotLook } from "../../audit/finding.ts";
 import { exitOf, printResult, resultJson } from "../../audit/print.ts";
+import { encodeBundle } from "../../src/core/bundle.ts";
+import { bundlePath } from "../../src/core/tile.ts";
 import { auditFiles, type Files, filesOf } from "./archive.ts";
-import { honestLog, longLog } from "./honest.ts";
+import { honestLog, longLog, smallLog } from "./honest.ts";
+import { OTHER_LOG_ID } from "./log.ts";
 
 const SMALL = filesOf(honestLog().log, [3, honestLog().log.size]);
 
@@ -69,24 +72,39 @@ test("files of any name beside a log's own are passed over or found, and never c
   );
 }, 60_000);
 
-test("among 5,000 entries a bit changed anywhere is named with its entry", async () => {
-  const log = longLog(5_000);
+/** What one hand can do to a bundle of entries, and the index that must be named for it. */
+const HANDS: Record<string, (entries: Uint8Array[], at: number) => Uint8Array> = {
+  "a byte changed": (entries, at) => {
+    const bundle = encodeBundle(entries);
+    const start = encodeBundle(entries.slice(0, at)).length;
+    const width = 2 + (entries[at]?.length ?? 0);
+    const where = start + ((at * 7_919) % width);
+    bundle[where] = (bundle[where] ?? 0) ^ (1 << (at % 8));
+    return bundle;
+  },
+  "the rest cut off": (entries, at) => {
+    const start = encodeBundle(entries.slice(0, at)).length;
+    return encodeBundle(entries).subarray(0, start + 1 + (at % 50));
+  },
+  "an entry taken out": (entries, at) => encodeBundle(entries.toSpliced(at, 1)),
+  "two entries swapped": (entries, at) => {
+    const [a, b] = entries.slice(at, at + 2);
+    return encodeBundle(a && b ? entries.toSpliced(at, 2, b, a) : entries.toSpliced(at, 1));
+  },
+  "another log's entry spliced in": (entries, at) => encodeBundle(entries.with(at, FOREIGN)),
+};
+const FOREIGN = smallLog(OTHER_LOG_ID).entries[1] ?? new Uint8Array();
+
+test("among 100,000 entries whatever is done to a bundle is named with its entry", async () => {
+  const log = longLog(100_000);
   const files = filesOf(log);
-  await fc.assert(
-    fc.asyncProperty(fc.nat(4_999), fc.nat(), async (index, where) => {
-      const first = index - (index % 256);
-      const path = [...files.keys()].find((name) =>
-        name.startsWith(`tile/entries/0${String(first / 256).padStart(2, "0")}`),
-      );
-      const bundle = (files.get(path ?? "") ?? new Uint8Array()).slice();
-      let start = 0;
-      for (const entry of log.entries.slice(first, index)) start += 2 + entry.length;
-      const width = 2 + (log.entries[index]?.length ?? 0);
-      const at = start + (where % width);
-      bundle[at] = (bundle[at] ?? 0) ^ (1 << (where % 8));
-      const { findings } = await auditFiles(new Map(files).set(path ?? "", bundle));
-      expect(findings.first?.index).toBe(BigInt(index));
-    }),
-    { numRuns: 12 },
-  );
-}, 120_000);
+  for (const [hand, change] of Object.entries(HANDS)) {
+    const [index = 0] = fc.sample(fc.nat(99_999), 1);
+    const first = index - (index % 256);
+    const entries = log.entries.slice(first, first + 256);
+    const path = bundlePath(BigInt(first / 256), entries.length);
+    const bundle = change(entries, index - first);
+    const { findings } = await auditFiles(new Map(files).set(path, bundle));
+    expect(findings.first?.index, `${hand}, entry ${index}`).toBe(BigInt(index));
+  }
+}, 180_000);

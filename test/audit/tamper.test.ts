@@ -83,12 +83,12 @@ test("two entries swapped are out of order, and nothing else is wrong", async ()
   }
 });
 
-test("a bundle cut short is named with the entry at the cut", async () => {
+test("a bundle cut at any byte is named with the entry at the cut", async () => {
   const bundle = HONEST.get(BUNDLE) ?? new Uint8Array();
   let start = 0;
   for (const [i, entry] of log.entries.entries()) {
     const end = start + 2 + entry.length;
-    for (const at of [start, start + 1, start + 2, start + 3, (start + end) >> 1, end - 1]) {
+    for (let at = start; at < end; at += 1) {
       const { codes, first } = await found(changed(BUNDLE, bundle.slice(0, at)));
       expect(first, `byte ${at}`).toBe(BigInt(i));
       expect(codes.includes("bundle-cut"), `byte ${at}`).toBe(at !== start);
@@ -96,7 +96,7 @@ test("a bundle cut short is named with the entry at the cut", async () => {
     }
     start = end;
   }
-});
+}, 120_000);
 
 test("an entry of another log in the same place is foreign", async () => {
   const other = smallLog(OTHER_LOG_ID);
