@@ -38,6 +38,8 @@ export interface Ledger {
   claim: string;
   /** As writer. */
   sql: Sql;
+  appender: Appender;
+  sealer: Sealer;
   urls: Urls;
   archive: string;
   vkey: string;
@@ -68,12 +70,14 @@ export async function openLedger(
   const sealer: Sealer = { ...parts, guard, sql };
   const door = { sql, clock: systemClock, random: randomBytes, hash: sha256, guard };
   const appender = openAppender({ ...door, failed: fail });
-  const { log, fleet, ...claimed } = await found(appender);
+  const { log, fleet, ...claimed } = await found(appender, BY);
   return {
     log,
     fleet,
     claim: claimed.claim,
     sql,
+    appender,
+    sealer,
     urls: embedded.urls,
     archive,
     vkey: formatVkey(`bench.test/${log}`, heldKey(privateKey).publicKey),
@@ -111,10 +115,13 @@ async function migrated(owner: string): Promise<void> {
 }
 
 /** A log with one card, one runner and its claimed key. */
-async function found(appender: Appender): Promise<{ log: string; fleet: Fleet; claim: string }> {
+export async function found(
+  appender: Appender,
+  unique_id: string,
+): Promise<{ log: string; fleet: Fleet; claim: string }> {
   const parts = { appender, random: randomBytes };
   const effective_from = "2020-01-01T00:00:00.000Z";
-  const genesis = { unique_id: "bench", platform: "dotcom", billing_from: effective_from };
+  const genesis = { unique_id, platform: "dotcom", billing_from: effective_from };
   const { log } = await create(parts, NewLog.parse(genesis));
   await card(
     parts,

@@ -9,6 +9,7 @@ import { parseArgs } from "node:util";
 import { append } from "./append.ts";
 import { audit } from "./audit.ts";
 import { type Context, openHistories } from "./history.ts";
+import { logs } from "./logs.ts";
 import { holds, type Row, ratioOf, table } from "./measure.ts";
 import { refresh } from "./refresh.ts";
 import { batches, namespace, single } from "./reports.ts";
@@ -27,6 +28,7 @@ const ROWS: Readonly<Record<string, Bench>> = {
   audit,
   refresh,
   seal,
+  logs,
 };
 
 const { values, positionals } = parseArgs({

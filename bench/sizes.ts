@@ -16,6 +16,10 @@ export interface Sizes {
   /** New entries that a refresh and a seal are timed with. */
   refreshed: number;
   sealed: number;
+  /** Logs at once, those of them that grow, and for how long. */
+  logs: number;
+  busyLogs: number;
+  trafficSeconds: number;
 }
 
 export const FULL: Sizes = {
@@ -28,6 +32,9 @@ export const FULL: Sizes = {
   small: 10_000,
   refreshed: 10_000,
   sealed: 1_000,
+  logs: 2_000,
+  busyLogs: 200,
+  trafficSeconds: 30,
 };
 
 /** To see that every row runs; too short to judge by. */
@@ -41,6 +48,9 @@ export const QUICK: Sizes = {
   small: 2_000,
   refreshed: 1_000,
   sealed: 500,
+  logs: 200,
+  busyLogs: 20,
+  trafficSeconds: 5,
 };
 
 /** One run of the benchmarks. */

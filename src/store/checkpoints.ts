@@ -1,5 +1,6 @@
 /** Table `checkpoints`: signed checkpoints, written once, each after it is durable in the archive. */
 import type { Hash } from "../core/hash.ts";
+import { bytesColumn, plainColumn, textColumn } from "./columns.ts";
 import type { Sql, Transaction } from "./connect.ts";
 
 export interface StoredCheckpoint {
@@ -9,24 +10,35 @@ export interface StoredCheckpoint {
   note: string;
 }
 
+/** A checkpoint that was just signed, and the size of the one before. */
+export interface NewCheckpoint extends StoredCheckpoint {
+  after: bigint;
+}
+
 /**
- * @param at epoch milliseconds; when the clock stepped back, the time of the checkpoint before, of
- *   `after` entries, stands instead
+ * @param at epoch milliseconds; when the clock stepped back, the time of the checkpoint before stands
+ *   instead
  */
-export async function insertCheckpoint(
+export async function insertCheckpoints(
   tx: Transaction,
-  { log, size, root, note }: StoredCheckpoint,
+  checkpoints: readonly NewCheckpoint[],
   at: number,
-  after: bigint,
 ): Promise<void> {
   await tx`
     insert into checkpoints (log, size, root, note, sealed_at)
     select
-      ${log}, ${size}, ${root}, ${note},
+      log, size, decode(root, 'base64'), note,
       greatest(
         ${new Date(at)},
-        (select sealed_at from checkpoints where log = ${log} and size = ${after})
-      )`;
+        (select sealed_at from checkpoints as before where before.log = new.log and before.size = after)
+      )
+    from unnest(
+      ${plainColumn(checkpoints.map(({ log }) => log))}::text::text[],
+      ${plainColumn(checkpoints.map(({ size }) => size))}::text::bigint[],
+      ${bytesColumn(checkpoints.map(({ root }) => root))}::text::text[],
+      ${textColumn(checkpoints.map(({ note }) => note))}::text::text[],
+      ${plainColumn(checkpoints.map(({ after }) => after))}::text::bigint[]
+    ) as new (log, size, root, note, after)`;
 }
 
 /**

@@ -30,7 +30,7 @@ export function durableFiles(root: string): (files: readonly NewFile[]) => Promi
     if (!swept) await sweep(join(root, STAGING));
     swept = true;
     // All are waited for, also after a failure: nothing is still being written once this rejects.
-    const created = await settled(files.map((file) => create(root, file)));
+    const created = await settled(files.map((file) => create(root, file, durable)));
     const folders = new Set(files.flatMap((file) => foldersAbove(file.path, durable)));
     await settled(Array.from(folders, (folder) => syncFolder(join(root, folder))));
     if (durable.size > DURABLE_FOLDERS_MAX) durable.clear();
@@ -40,7 +40,11 @@ export function durableFiles(root: string): (files: readonly NewFile[]) => Promi
 }
 
 /** The bytes are on disk before their name is made, and link(2) replaces no file, where rename(2) would. */
-async function create(root: string, { path, bytes }: NewFile): Promise<boolean> {
+async function create(
+  root: string,
+  { path, bytes }: NewFile,
+  durable: Set<string>,
+): Promise<boolean> {
   const staged = join(root, STAGING, randomBytes(16).toString("hex"));
   const target = join(root, path);
   try {
@@ -51,8 +55,13 @@ async function create(root: string, { path, bytes }: NewFile): Promise<boolean> 
     } finally {
       await file.close();
     }
-    await makeFolders(root, dirname(path));
-    return await linked(staged, target);
+    return await linked(staged, target).catch(async (error: unknown) => {
+      if (errorCode(error) !== "ENOENT") throw error;
+      await makeFolders(root, dirname(path));
+      // One that was removed and made again is known no more.
+      for (const folder of foldersAbove(path, new Set())) durable.delete(folder);
+      return await linked(staged, target);
+    });
   } finally {
     await removed(staged);
   }

@@ -1,5 +1,6 @@
 /** Table `heads`: the one row that all writers of a log queue at. */
 import type { Hash } from "../core/hash.ts";
+import { plainColumn } from "./columns.ts";
 import type { Sql, Transaction } from "./connect.ts";
 
 export interface Head {
@@ -44,6 +45,20 @@ export async function readHead(sql: Sql | Transaction, log: string): Promise<Hea
     where log = ${log}
   `;
   return row && headOf(row);
+}
+
+/** What is committed now of each of these logs that there is, without waiting for anybody. */
+export async function readHeads(
+  tx: Transaction,
+  logs: readonly string[],
+): Promise<Map<string, Head & Pick<LockedHead, "serverStart">>> {
+  const rows = await tx<(Row & { log: string; server_start: string })[]>`
+    select
+      log, size, leaf, at, control_index, pg_postmaster_start_time()::text as server_start
+    from heads
+    where log = any(${plainColumn(logs)}::text::text[])
+  `;
+  return new Map(rows.map((row) => [row.log, { ...headOf(row), serverStart: row.server_start }]));
 }
 
 /** Until the transaction ends nobody else creates a log: there is no row yet to queue at. */

@@ -2,6 +2,7 @@
 import { GENESIS_PREV } from "../core/entry.ts";
 import type { Hash } from "../core/hash.ts";
 import { decodeEdge, type Edge, EMPTY_EDGE, encodeEdge } from "../core/tile.ts";
+import { bytesColumn, plainColumn } from "./columns.ts";
 import type { Sql, Transaction } from "./connect.ts";
 
 /** Entries 0 … size−1 are sealed; `leaf` is the last one's, or what index 0 names as `prev`. */
@@ -34,13 +35,14 @@ export async function dirtyLogs(sql: Sql): Promise<DirtyLog[]> {
     order by since, heads.log`;
 }
 
-/** A row to lock, if there is such a log; committed on its own: an uncommitted one would keep another sealer waiting. */
-export async function ensureSeal(sql: Sql, log: string): Promise<void> {
+/** Rows to lock, of the logs that there are; committed on their own: an uncommitted one would keep another sealer waiting. */
+export async function ensureSeals(sql: Sql, logs: readonly string[]): Promise<void> {
   await sql`
     insert into seals (log, size, leaf, edge)
     select log, ${EMPTY_SEAL.size}, ${EMPTY_SEAL.leaf}, ${encodeEdge(EMPTY_SEAL.edge)}
     from heads
-    where log = ${log}
+    where log = any(${plainColumn(logs)}::text::text[])
+      and not exists (select from seals where seals.log = heads.log)
     on conflict do nothing`;
 }
 
@@ -49,35 +51,45 @@ export async function keepWaiting(tx: Transaction): Promise<void> {
   await tx`set local idle_in_transaction_session_timeout = '60s'`;
 }
 
-/** Another text means a restart, a failover or a restore since. */
-export async function readServerStart(tx: Transaction): Promise<string> {
-  const [row] = await tx<{ start: string }[]>`select pg_postmaster_start_time()::text as start`;
-  return row?.start ?? "";
-}
-
-/** Undefined when somebody else is sealing the log: whoever comes second has nothing to do. */
-export async function lockSeal(tx: Transaction, log: string): Promise<Seal | undefined> {
-  return toSeal(
-    await tx<Row[]>`
-      select size, leaf, edge
-      from seals
-      where log = ${log}
-      for update skip locked`,
-  );
+/** Without those that somebody else is sealing: whoever comes second has nothing to do. */
+export async function lockSeals(
+  tx: Transaction,
+  logs: readonly string[],
+): Promise<Map<string, Seal>> {
+  const rows = await tx<(Row & { log: string })[]>`
+    select log, size, leaf, edge
+    from seals
+    where log = any(${plainColumn(logs)}::text::text[])
+    for update skip locked`;
+  return new Map(rows.map(({ log, ...row }) => [log, sealOf(row)]));
 }
 
 export async function readSeal(tx: Transaction, log: string): Promise<Seal> {
-  const seal = toSeal(await tx<Row[]>`select size, leaf, edge from seals where log = ${log}`);
-  return seal ?? EMPTY_SEAL;
+  const [row] = await tx<Row[]>`select size, leaf, edge from seals where log = ${log}`;
+  return row === undefined ? EMPTY_SEAL : sealOf(row);
 }
 
-/** @throws Error unless the seal stands at `from`, as it must under its lock */
-export async function moveSeal(tx: Transaction, log: string, from: Seal, to: Seal): Promise<void> {
+/** The seal of a log, as it is and as it is to be. */
+export interface SealMove {
+  log: string;
+  from: Seal;
+  to: Seal;
+}
+
+/** @throws Error unless each seal stands where it is said to, as it must under its lock */
+export async function moveSeals(tx: Transaction, moves: readonly SealMove[]): Promise<void> {
   const { count } = await tx`
     update seals
-    set size = ${to.size}, leaf = ${to.leaf}, edge = ${encodeEdge(to.edge)}
-    where log = ${log} and size = ${from.size}`;
-  if (count !== 1) throw new Error("seals: moved by somebody else");
+    set size = moved.size, leaf = decode(moved.leaf, 'base64'), edge = decode(moved.edge, 'base64')
+    from unnest(
+      ${plainColumn(moves.map(({ log }) => log))}::text::text[],
+      ${plainColumn(moves.map(({ from }) => from.size))}::text::bigint[],
+      ${plainColumn(moves.map(({ to }) => to.size))}::text::bigint[],
+      ${bytesColumn(moves.map(({ to }) => to.leaf))}::text::text[],
+      ${bytesColumn(moves.map(({ to }) => encodeEdge(to.edge)))}::text::text[]
+    ) as moved (log, before, size, leaf, edge)
+    where seals.log = moved.log and seals.size = moved.before`;
+  if (count !== moves.length) throw new Error("seals: moved by somebody else");
 }
 
 /** Up to this seal, or where it stands if that is further; its row is then locked as by `lockSeal`. */
@@ -96,9 +108,8 @@ interface Row {
   edge: Uint8Array;
 }
 
-function toSeal([row]: readonly Row[]): Seal | undefined {
-  if (row === undefined) return undefined;
-  const edge = decodeEdge(row.edge);
-  if (edge.size !== row.size) throw new Error("seals: the edge is of another size");
-  return { ...row, edge };
+function sealOf({ size, leaf, edge: bytes }: Row): Seal {
+  const edge = decodeEdge(bytes);
+  if (edge.size !== size) throw new Error("seals: the edge is of another size");
+  return { size, leaf, edge };
 }

@@ -48,6 +48,16 @@ export function naiveFiles(chain: Chain, sizes: readonly number[]): Map<string, 
   return files;
 }
 
+/** What is claimed on the way to checkpoints of these sizes, which ascend. */
+export function naiveClaims(chain: Chain, sizes: readonly number[]): Map<string, string> {
+  return new Map(
+    sizes.map((size, i) => {
+      const text = `${size}\n${encodeBase64(naiveRoot(chain.leaves.slice(0, size)))}\n`;
+      return [`${chain.log}/claim/${sizes[i - 1] ?? 0}`, Buffer.from(text).toString("base64")];
+    }),
+  );
+}
+
 /** The checkpoint, opened with nothing but the public key. */
 export function openArchived(chain: Chain, base64: string | undefined): Checkpoint | undefined {
   const note = Buffer.from(base64 ?? "", "base64").toString();
@@ -55,7 +65,7 @@ export function openArchived(chain: Chain, base64: string | undefined): Checkpoi
   return "text" in opened ? parseCheckpoint(opened.text) : undefined;
 }
 
-/** The archive holds these checkpoints and what they imply, byte for byte, and nothing else. */
+/** The archive holds these checkpoints, their claims and what they imply, byte for byte, and nothing else. */
 export async function expectArchive(
   root: string,
   chain: Chain,
@@ -71,5 +81,6 @@ export async function expectArchive(
     });
     files.delete(path);
   }
-  expect(Object.fromEntries(files)).toEqual(Object.fromEntries(naiveFiles(chain, sizes)));
+  const implied = new Map([...naiveFiles(chain, sizes), ...naiveClaims(chain, sizes)]);
+  expect(Object.fromEntries(files)).toEqual(Object.fromEntries(implied));
 }

@@ -44,13 +44,14 @@ export async function* extend(
   size: bigint,
   hash?: Sha256,
 ): AsyncGenerator<Page> {
-  const behind = await readBack(tx, log, seal, hash);
   let { edge } = seal;
-  let { link } = behind;
-  let entries = behind.entries;
+  let link: Link | undefined;
+  let start = behind(seal.size);
   for (let from = seal.size; from < size; from = edge.size) {
     const to = from + PAGE_ENTRIES < size ? from + PAGE_ENTRIES : size;
-    const rows = await readEntries(tx, log, from, to);
+    const rows = await readEntries(tx, log, start, to);
+    const old = rows.splice(0, Number(from - start));
+    if (from === seal.size) link = linkOf(log, seal, old, hash);
     link = prove(log, { rows, from, to }, link, hash);
     const grown = grow(
       edge,
@@ -58,30 +59,35 @@ export async function* extend(
       hash,
     );
     edge = grown.edge;
-    entries = [...entries, ...rows.map((row) => row.bytes)];
+    const entries = [...(from % WIDTH === 0n ? [] : old), ...rows].map((row) => row.bytes);
     yield { size: to, leaf: link.leaf, edge, full: grown.full, entries };
-    entries = [];
+    start = to;
   }
 }
 
-/** Sealed entries that are needed once more: those of the open bundle, and always the last one. */
-async function readBack(
-  tx: Transaction,
+/** Where sealed entries begin that are needed once more: those of the open bundle, and always the last one. */
+function behind(size: bigint): bigint {
+  if (size === 0n) return 0n;
+  const open = size % WIDTH;
+  return size - (open === 0n ? 1n : open);
+}
+
+/** What the first new entry goes on from, when the old ones are those that were sealed. */
+function linkOf(
   log: string,
   { size, leaf, edge }: Seal,
+  rows: readonly StoredEntry[],
   hash: Sha256 | undefined,
-): Promise<{ link: Link; entries: Uint8Array[] }> {
-  if (size === 0n) return { link: { leaf: GENESIS_PREV, at: "" }, entries: [] };
-  const open = size % WIDTH;
-  const from = size - (open === 0n ? 1n : open);
-  const rows = await readEntries(tx, log, from, size);
+): Link {
+  if (size === 0n) return { leaf: GENESIS_PREV, at: "" };
+  const from = behind(size);
   const link = prove(log, { rows, from, to: size }, undefined, hash);
-  const altered = open === 0n ? -1 : rows.findIndex((row, i) => !isLeaf(edge, i, row.leaf));
+  const altered = size % WIDTH === 0n ? -1 : rows.findIndex((row, i) => !isLeaf(edge, i, row.leaf));
   const index = altered >= 0 ? from + BigInt(altered) : size - 1n;
   if (altered >= 0 || !equal(link.leaf, leaf)) {
     throw logBehind(`entry ${index} is not the one that was sealed`);
   }
-  return { link, entries: open === 0n ? [] : rows.map((row) => row.bytes) };
+  return link;
 }
 
 function isLeaf(edge: Edge, position: number, leaf: Hash): boolean {

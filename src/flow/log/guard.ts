@@ -9,8 +9,7 @@ import { edgeRoot } from "../../core/tile.ts";
 import type { Archive } from "../../store/archive.ts";
 import { readRoot } from "../../store/checkpoints.ts";
 import type { Transaction } from "../../store/connect.ts";
-import { readHead } from "../../store/heads.ts";
-import { readSeal, readServerStart, type Seal } from "../../store/seals.ts";
+import { readSeal, type Seal } from "../../store/seals.ts";
 import type { Clock } from "../clock.ts";
 import { extend } from "./extend.ts";
 import { logBehind, refusalOf } from "./refusal.ts";
@@ -43,10 +42,12 @@ export interface Guard {
 /** What seal asks and tells, and what operators are shown. */
 export interface SealGuard extends Guard {
   /**
-   * Like `assertWritable`, with the head as committed now, which it gives back; a failed seal does
-   * not keep the next one from trying.
+   * Asked before heads are read; what it gives back judges them like `assertWritable`, but a failed
+   * seal does not keep the next one from trying.
    */
-  assertSealable(tx: Transaction, log: string): Promise<SeenHead>;
+  sealable(
+    logs: readonly string[],
+  ): (tx: Transaction, log: string, head: SeenHead) => Promise<void>;
   /** The archive refused, or could not take, what a seal brought: no appends until one goes through. */
   sealFailed(log: string, problem: Problem): void;
   sealed(log: string): void;
@@ -111,14 +112,10 @@ export function openGuard(options: GuardOptions): SealGuard {
       if (problem !== undefined) throw problem;
       await assertAgreeing(tx, log, head, known.get(log));
     },
-    assertSealable: async (tx, log) => {
+    sealable: (logs) => {
       // Known before the look: a commit that is told of in between is no head that went back.
-      const before = known.get(log);
-      const head = await readHead(tx, log);
-      if (head === undefined) throw new Error("guard: a seal without a head");
-      const seen = { ...head, serverStart: await readServerStart(tx) };
-      await assertAgreeing(tx, log, seen, before);
-      return seen;
+      const before = new Map(logs.map((log) => [log, known.get(log)]));
+      return (tx, log, head) => assertAgreeing(tx, log, head, before.get(log));
     },
     committed: (log, size, leaf) => {
       const before = known.get(log);

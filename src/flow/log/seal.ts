@@ -1,28 +1,30 @@
 /**
- * Signs what a log has become: archive first, signature after, database last. A process that dies
+ * Signs what logs have become: archive first, signature after, database last. A process that dies
  * between any two effects leaves a state from which the next seal goes on (DESIGN §5).
  */
-import { encodeBundle } from "../../core/bundle.ts";
 import { formatCheckpoint } from "../../core/checkpoint.ts";
 import type { Hash, Sha256 } from "../../core/hash.ts";
+import { Problem } from "../../core/problem.ts";
 import { decodeUtf8, encodeUtf8, equal } from "../../core/text.ts";
-import {
-  bundlePath,
-  edgeRoot,
-  partialTiles,
-  TILE_WIDTH,
-  type Tile,
-  tilePath,
-} from "../../core/tile.ts";
+import { edgeRoot } from "../../core/tile.ts";
 import { type Archive, checkpointPath } from "../../store/archive.ts";
-import { insertCheckpoint } from "../../store/checkpoints.ts";
+import { insertCheckpoints } from "../../store/checkpoints.ts";
 import type { Sql, Transaction } from "../../store/connect.ts";
-import type { NewFile } from "../../store/durable-files.ts";
-import { ensureSeal, keepWaiting, lockSeal, moveSeal, type Seal } from "../../store/seals.ts";
+import { readHeads } from "../../store/heads.ts";
+import {
+  ensureSeals,
+  keepWaiting,
+  lockSeals,
+  moveSeals,
+  type Seal,
+  type SealMove,
+} from "../../store/seals.ts";
+import { settled } from "../../store/settled.ts";
 import { transact } from "../../store/transact.ts";
 import type { Clock } from "../clock.ts";
-import { extend } from "./extend.ts";
-import type { SealGuard } from "./guard.ts";
+import { claim } from "./claim.ts";
+import type { SealGuard, SeenHead } from "./guard.ts";
+import { lay } from "./lay.ts";
 import { logBehind, refusalOf } from "./refusal.ts";
 import type { CheckpointSigner, SignerFor } from "./signed-checkpoint.ts";
 
@@ -45,48 +47,128 @@ export interface Sealed {
 /**
  * Seals all that is committed. Undefined when nothing is new, or another process is at it.
  *
+ * @param options.entriesMax takes no more than so many of them, and leaves the rest to the next seal
  * @throws Problem `log-behind`, `archive-unavailable`, `signer-unavailable`: nothing was signed, and
  *   appends to this log are refused until a seal goes through
  */
-export async function seal(options: Sealer & { log: string }): Promise<Sealed | undefined> {
-  const { sql, guard, log } = options;
-  await ensureSeal(sql, log);
+export async function seal({
+  log,
+  entriesMax,
+  ...sealer
+}: Sealer & { log: string; entriesMax?: bigint | undefined }): Promise<Sealed | undefined> {
   try {
-    const outcome = await transact(sql, (tx) => sealLocked(tx, options));
-    if (outcome === "busy") return undefined;
-    guard.sealed(log);
-    return outcome === "unchanged" ? undefined : outcome;
+    const outcome = (await sealTogether(sealer, [log], entriesMax)).get(log);
+    if (outcome instanceof Problem) throw outcome;
+    return outcome;
   } catch (error) {
     const problem = refusalOf(error);
     if (problem === undefined) throw error;
-    guard.sealFailed(log, problem);
+    sealer.guard.sealFailed(log, problem);
     throw problem;
   }
 }
 
+/**
+ * Seals several logs in one transaction; those that say nothing are not among the outcomes. A log that
+ * is refused leaves the others alone, until they are signed: from there on all are recorded, or none,
+ * and a seal of each alone goes on.
+ */
+export async function sealTogether(
+  sealer: Sealer,
+  logs: readonly string[],
+  entriesMax?: bigint,
+): Promise<Map<string, Sealed | Problem>> {
+  const { sql, guard } = sealer;
+  await ensureSeals(sql, logs);
+  const { sealed, refused, unchanged } = await transact(sql, (tx) =>
+    sealLocked(tx, sealer, logs, entriesMax),
+  );
+  for (const [log, problem] of refused) guard.sealFailed(log, problem);
+  for (const log of [...sealed.keys(), ...unchanged]) guard.sealed(log);
+  return new Map<string, Sealed | Problem>([...sealed, ...refused]);
+}
+
+/** What is to be signed next of a log, durable in the archive up to its tiles and the claim on it. */
+interface Ready extends SealMove {
+  signer: CheckpointSigner;
+  tree: Sealed;
+}
+
+interface Outcomes {
+  sealed: Map<string, Sealed>;
+  refused: Map<string, Problem>;
+  unchanged: string[];
+}
+
 async function sealLocked(
   tx: Transaction,
-  { archive, guard, signerFor, clock, hash, log }: Sealer & { log: string },
-): Promise<Sealed | "busy" | "unchanged"> {
-  await keepWaiting(tx);
-  const from = await lockSeal(tx, log);
-  if (from === undefined) return "busy";
-  // After the lock, so that the head is never older than the seal.
-  const head = await guard.assertSealable(tx, log);
+  sealer: Sealer,
+  logs: readonly string[],
+  entriesMax: bigint | undefined,
+): Promise<Outcomes> {
+  const assertSealable = sealer.guard.sealable(logs);
+  const [seals] = await Promise.all([lockSeals(tx, logs), keepWaiting(tx)]);
+  // After the locks, so that no head is older than its seal.
+  const heads = await readHeads(tx, [...seals.keys()]);
+  const outcomes: Outcomes = { sealed: new Map(), refused: new Map(), unchanged: [] };
+  const ready: Ready[] = [];
+  const prepareOne = async ([log, from]: [string, Seal]): Promise<void> => {
+    try {
+      const head = heads.get(log);
+      if (head === undefined) throw new Error("seal: a seal without a head");
+      await assertSealable(tx, log, head);
+      const next = await prepare(tx, sealer, { log, from, head, entriesMax });
+      if (next === undefined) outcomes.unchanged.push(log);
+      else ready.push(next);
+    } catch (error) {
+      const problem = refusalOf(error);
+      if (problem === undefined) throw error;
+      outcomes.refused.set(log, problem);
+    }
+  };
+  await settled(Array.from(seals, prepareOne));
+  if (ready.length === 0) return outcomes;
+
+  // After the claims, and under the locks: where one was lost meanwhile nothing is signed any more.
+  await moveSeals(tx, ready);
+  const signed = await settled(ready.map((next) => publish(sealer.archive, next)));
+  await insertCheckpoints(tx, signed, sealer.clock.now());
+  for (const { log, tree } of ready) outcomes.sealed.set(log, tree);
+  return outcomes;
+}
+
+interface Candidate {
+  log: string;
+  from: Seal;
+  head: SeenHead;
+  entriesMax: bigint | undefined;
+}
+
+/** Undefined when nothing is new. */
+async function prepare(
+  tx: Transaction,
+  { archive, signerFor, hash }: Sealer,
+  { log, from, head, entriesMax = head.size }: Candidate,
+): Promise<Ready | undefined> {
   const signer = await signerFor(tx, log, head.size);
   await assertArchived(archive, signer, log, from, hash);
-  if (from.size === head.size) return "unchanged";
+  if (from.size === head.size) return undefined;
 
-  const to = await archiveTree(tx, archive, log, from, head.size, hash);
-  if (!equal(to.leaf, head.leaf))
-    throw logBehind(`the head names another leaf than entry ${head.size - 1n}`);
-  // Under a lock that was lost meanwhile this fails, and nothing is signed any more.
-  await moveSeal(tx, log, from, to);
-  const tree = { size: to.size, root: edgeRoot(to.edge, hash) };
-  // Tiles are durable: a signed root must never name a tile that a crash can lose.
-  const note = await publish(archive, signer, log, tree);
-  await insertCheckpoint(tx, { log, ...tree, note }, clock.now(), from.size);
-  return tree;
+  const layTo = async (size: bigint): Promise<Ready> => {
+    const to = await lay(tx, { archive, hash, log }, from, size);
+    if (size === head.size && !equal(to.leaf, head.leaf)) {
+      throw logBehind(`the head names another leaf than entry ${head.size - 1n}`);
+    }
+    return { log, from, to, signer, tree: { size, root: edgeRoot(to.edge, hash) } };
+  };
+  const ours = await layTo(from.size + entriesMax < head.size ? from.size + entriesMax : head.size);
+  const claimed = await claim(archive, log, from.size, ours.tree);
+  if (claimed === ours.tree.size) return ours;
+  // A sealer that is gone may have signed its tree: that one goes first, and the rest follows.
+  if (claimed > head.size) throw logBehind(`claimed to ${claimed}, head at ${head.size}`);
+  const theirs = await layTo(claimed);
+  await claim(archive, log, from.size, theirs.tree);
+  return theirs;
 }
 
 /** Only archived checkpoints are built upon: what the database says was sealed may be out of date. */
@@ -103,57 +185,22 @@ async function assertArchived(
   if (note === undefined) throw logBehind(`sealed to ${from.size}, which is not in the archive`);
 }
 
-/** Bundles and tiles of everything new, durable; the full ones as they fill, the partial ones last. */
-async function archiveTree(
-  tx: Transaction,
-  archive: Archive,
-  log: string,
-  from: Seal,
-  size: bigint,
-  hash: Sha256 | undefined,
-): Promise<Seal> {
-  let to = from;
-  let files: NewFile[] = [];
-  let open: Uint8Array[] = [];
-  let bundle = from.size / BigInt(TILE_WIDTH);
-  for await (const page of extend(tx, log, from, size, hash)) {
-    to = { size: page.size, leaf: page.leaf, edge: page.edge };
-    open = [...open, ...page.entries];
-    for (; open.length >= TILE_WIDTH; open = open.slice(TILE_WIDTH), bundle += 1n) {
-      files.push(bundleFile(log, bundle, open.slice(0, TILE_WIDTH)));
-    }
-    files.push(...page.full.map((tile) => tileFile(log, tile)));
-    if (page.size === size) break;
-    await archive.put(files);
-    files = [];
-  }
-  if (open.length > 0) files.push(bundleFile(log, bundle, open));
-  files.push(...partialTiles(to.edge).map((tile) => tileFile(log, tile)));
-  await archive.put(files);
-  return to;
-}
-
-function bundleFile(log: string, index: bigint, entries: readonly Uint8Array[]): NewFile {
-  return { path: `${log}/${bundlePath(index, entries.length)}`, bytes: encodeBundle(entries) };
-}
-
-function tileFile(log: string, { level, index, width, bytes }: Tile): NewFile {
-  return { path: `${log}/${tilePath(level, index, width)}`, bytes };
-}
-
-/** The note that is durable in the archive for this tree: ours, or of a sealer that died after it. */
+/**
+ * With the note that is durable in the archive for this tree: ours, or of a sealer that died after it.
+ * Tiles are durable: a signed root must never name a tile that a crash can lose.
+ */
 async function publish(
   archive: Archive,
-  signer: CheckpointSigner,
-  log: string,
-  tree: Sealed,
-): Promise<string> {
+  { log, from, signer, tree }: Ready,
+): Promise<Sealed & { log: string; note: string; after: bigint }> {
+  const checkpoint = { log, ...tree, after: from.size };
   const note = await signer.sign(formatCheckpoint({ origin: signer.vkey.name, ...tree }));
   const path = checkpointPath(log, tree.size);
-  if ((await archive.create(path, encodeUtf8(note))) === "created") return note;
+  const created = await archive.create(path, encodeUtf8(note));
+  if (created === "created") return { ...checkpoint, note };
   const adopted = await archivedNote(archive, signer, log, tree);
   if (adopted === undefined) throw logBehind(`checkpoint ${tree.size} vanished from the archive`);
-  return adopted;
+  return { ...checkpoint, note: adopted };
 }
 
 /** @throws Problem `log-behind` when the archive holds a checkpoint of this size for another tree */

@@ -6,7 +6,7 @@ import { seal } from "../../../src/flow/log/seal.ts";
 import { folderArchive } from "../../../src/store/archive-folder.ts";
 import { type FreshDatabase, freshDatabase } from "../../postgres.ts";
 import { Chain, checkpointed, sealerOf } from "../chain.ts";
-import { archived, archiveFolder, expectArchive, naiveFiles } from "../folder.ts";
+import { archived, archiveFolder, expectArchive, naiveClaims, naiveFiles } from "../folder.ts";
 
 /** Counts what the code under test does to the disk; makes the n-th effect its last, or fail. */
 const disk = vi.hoisted(() => ({
@@ -29,13 +29,16 @@ const disk = vi.hoisted(() => ({
       throw Object.assign(new Error("injected"), { code: disk.code });
     }
     const working = work();
-    await working.catch(() => undefined);
+    const succeeded = await working.then(
+      () => true,
+      () => false,
+    );
     if (number === disk.diesAfter) {
       disk.tripped = true;
       disk.dead = true;
     }
     if (disk.dead) throw new Error("dead");
-    disk.done.push(what);
+    if (succeeded) disk.done.push(what);
     return working;
   },
 
@@ -92,17 +95,20 @@ test("bytes are on disk before their name, and every name before the checkpoint 
   const place = (what: string): number => done.indexOf(what);
   const signed = place(`link ${join(root, chain.log, "checkpoint", String(SIZE))}`);
   const names = done.slice(0, signed).filter((what) => what.startsWith("link "));
-  expect(names).toHaveLength(5);
+  expect(names).toHaveLength(6);
+  expect(names.at(-1)).toBe(`link ${join(root, chain.log, "claim", String(BEFORE))}`);
   for (const name of names) {
     const written = done.slice(0, place(name)).filter((what) => what.startsWith("sync "));
     expect(written.length).toBeGreaterThan(0);
+    const synced = done.slice(place(name), signed);
     for (
       let folder = dirname(name.slice(5));
       folder.length >= root.length;
       folder = dirname(folder)
     ) {
-      const synced = done.slice(place(name), signed);
       expect(synced, folder).toContain(`sync ${folder}`);
+      // The claim comes last; the folders above its own were synced for the tiles.
+      if (folder.endsWith("claim")) break;
     }
   }
   expect(done.slice(signed)).toContain(`sync ${join(root, chain.log, "checkpoint")}`);
@@ -136,10 +142,19 @@ test("killed after any effect, a seal that finds more entries goes on as well", 
     if (disk.tripped) killed += 1;
     disk.reset();
     await chain.growTo(db.writer, SIZE + 250);
-    await seal({ ...sealerOf(db.writer, root), log: chain.log });
+    const sealer = sealerOf(db.writer, root);
+    // What the dead one had claimed goes first, on its own.
+    const claimed = (await archived(root)).has(`${chain.log}/claim/${BEFORE}`);
+    const sizes = claimed ? [SIZE, SIZE + 250] : [SIZE + 250];
+    while ((await seal({ ...sealer, log: chain.log })) !== undefined);
+    const all = [BEFORE, ...sizes].map(BigInt);
+    expect(await checkpointed(db.reader, chain.log)).toEqual(all);
     const found = await archived(root);
     const wanted = naiveFiles(chain, [BEFORE, SIZE + 250]);
-    const allowed = naiveFiles(chain, [BEFORE, SIZE, SIZE + 250]);
+    const allowed = new Map([
+      ...naiveFiles(chain, [BEFORE, SIZE, SIZE + 250]),
+      ...naiveClaims(chain, [BEFORE, ...sizes]),
+    ]);
     for (const [path, bytes] of wanted) expect(found.get(path), path).toBe(bytes);
     for (const [path, bytes] of found) {
       if (!path.includes("/checkpoint/")) expect(allowed.get(path), path).toBe(bytes);

@@ -81,8 +81,8 @@ test("says how many logs and entries wait, and for how long", async () => {
   for (const number of [1, 2]) await new Chain(number).growTo(fresh.writer, 4);
   sealer.now = CHAIN_START + 2_500;
   const lags: unknown[] = [];
-  await sealDirty(sealer, failOn, (lag) => lags.push(lag));
-  await sealDirty(sealer, failOn, (lag) => lags.push(lag));
+  await sealDirty(sealer, failOn, { onLag: (lag) => lags.push(lag) });
+  await sealDirty(sealer, failOn, { onLag: (lag) => lags.push(lag) });
   expect(lags).toEqual([
     { logs: 2, entries: 8n, ms: 2_500 },
     { logs: 0, entries: 0n, ms: 0 },

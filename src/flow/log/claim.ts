@@ -1,0 +1,49 @@
+/**
+ * What is signed after a checkpoint is claimed first, in the archive, once and for all: of two sealers
+ * that go on from one checkpoint over databases that differ, only one finds its own claim there.
+ */
+import type { Hash } from "../../core/hash.ts";
+import { decodeBase64, decodeUtf8, encodeBase64, encodeUtf8, equal } from "../../core/text.ts";
+import { type Archive, claimPath } from "../../store/archive.ts";
+import { logBehind } from "./refusal.ts";
+
+/** `root` is that of entries 0 … size−1. */
+interface Tree {
+  size: bigint;
+  root: Hash;
+}
+
+const CLAIM = /^([1-9][0-9]{0,18})\n([A-Za-z0-9+/]{43}=)\n$/;
+
+/**
+ * Claims that `tree` follows the checkpoint of `from` entries. Its tiles must be durable: of a claim
+ * whose sealer died, somebody else goes on to that very tree.
+ *
+ * @returns the size that is to be signed next; not the tree's where another was claimed before
+ * @throws Problem `log-behind` where another tree of this size was claimed; `archive-unavailable`
+ */
+export async function claim(
+  archive: Archive,
+  log: string,
+  from: bigint,
+  tree: Tree,
+): Promise<bigint> {
+  const path = claimPath(log, from);
+  const ours = encodeUtf8(`${tree.size}\n${encodeBase64(tree.root)}\n`);
+  if ((await archive.create(path, ours)) === "created") return tree.size;
+  const stands = parseClaim(await archive.get(path));
+  if (stands === undefined || stands.size <= from) {
+    throw logBehind(`what the archive has claimed after ${from} cannot be read`);
+  }
+  if (stands.size === tree.size && !equal(stands.root, tree.root)) {
+    throw logBehind(`another tree of ${tree.size} entries is claimed in the archive`);
+  }
+  return stands.size;
+}
+
+/** Undefined unless the bytes are a claim's. */
+export function parseClaim(bytes: Uint8Array | undefined): Tree | undefined {
+  const [, size, text] = CLAIM.exec((bytes && decodeUtf8(bytes)) ?? "") ?? [];
+  const root = decodeBase64(text ?? "");
+  return size === undefined || root === undefined ? undefined : { size: BigInt(size), root };
+}
