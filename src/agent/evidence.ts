@@ -3,18 +3,17 @@
  * the agent, the service, or us; so they stay until a person takes them away.
  */
 import { createHash } from "node:crypto";
-import { mkdirSync, readdirSync } from "node:fs";
-import { dirname, join } from "node:path";
-import { createFile, syncFolder } from "./durable.ts";
-import { errnoOf } from "./failure.ts";
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import { createFile } from "./durable.ts";
 import type { Proved } from "./proof.ts";
 import type { Result } from "./spool-record.ts";
 import type { Trust } from "./trust.ts";
 
 /**
  * `other-leaf`: the proof leads from another entry than was promised. `overdue`: after 24 hours no
- * checkpoint covers it. `withheld`: one does, and there is no proof. `disowned`: the service does not
- * know its own receipt. `rolled-back`, `inconsistent`: the log is not the one that it was.
+ * checkpoint covers it. `withheld`: one does, and there is no proof. `refused`: the service will
+ * not prove it. `rolled-back`, `inconsistent`: the log is not the one that it was.
  * `forged-receipt`: does not verify, or is not for these results. `unknown-key`: after 24 hours the log
  * has not named the key that signed it.
  */
@@ -22,7 +21,7 @@ export type Reason =
   | "other-leaf"
   | "overdue"
   | "withheld"
-  | "disowned"
+  | "refused"
   | "rolled-back"
   | "inconsistent"
   | "forged-receipt"
@@ -43,9 +42,6 @@ export interface Evidence {
 
 /** Durable on return. The same finding, found again, is the same file. */
 export function writeEvidence(folder: string, evidence: Evidence): void {
-  if (mkdirSync(folder, { recursive: true, mode: 0o700 }) !== undefined) {
-    syncFolder(dirname(folder));
-  }
   const { answer, promise, reason, trust } = evidence;
   const about = promise?.receipt ?? `${evidence.kept_checkpoint}${answer?.checkpoint}`;
   const digest = createHash("sha256").update(about).digest("hex").slice(0, 16);
@@ -55,12 +51,5 @@ export function writeEvidence(folder: string, evidence: Evidence): void {
 
 /** Names of the files about one log. */
 export function evidenceOf(folder: string, log: string): string[] {
-  try {
-    return readdirSync(folder).filter(
-      (name) => name.startsWith(`${log}-`) && name.endsWith(".json"),
-    );
-  } catch (error) {
-    if (errnoOf(error) === "ENOENT") return [];
-    throw error;
-  }
+  return readdirSync(folder).filter((name) => name.startsWith(`${log}-`) && name.endsWith(".json"));
 }

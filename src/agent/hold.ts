@@ -27,7 +27,8 @@ import { learn, type Standing, standingOf, type Trust } from "./trust.ts";
 const ATTEMPTS = 4;
 /** A reader of the service that lags shows an older checkpoint for seconds. That is no rollback. */
 const PAUSES_MS = [1_000, 2_000, 4_000, 8_000, 16_000];
-const DISOWNED = z.object({ code: z.literal("invalid-receipt") });
+/** Of a receipt, and of a log that shows nothing yet. */
+const Refusal = z.object({ code: z.enum(["invalid-receipt", "not-found"]) });
 
 export interface Holding {
   state: AgentState;
@@ -73,6 +74,8 @@ class Holder {
   #trust: Trust;
   /** The newest answer of this run. */
   #served: Served | undefined;
+  /** Nothing of the log is shown: asking for another promise would tell no more. */
+  #silent = false;
   #gives: boolean | undefined;
 
   constructor(holding: Holding, trust: Trust) {
@@ -90,14 +93,15 @@ class Holder {
       this.#holding.onProgress?.(++done, total);
     }
     // With nothing to prove, the log is still watched.
-    const last = this.#served === undefined ? this.#anyReceipt() : undefined;
+    const asked = this.#served !== undefined || this.#silent;
+    const last = asked ? undefined : this.#anyReceipt();
     if (last !== undefined) await this.#ask(last);
     return this.#findings;
   }
 
   async #look(answered: Answered): Promise<void> {
     let standing = standingOf(this.#trust, answered);
-    if (standing === "unverified" && this.#served === undefined) {
+    if (standing === "unverified" && this.#served === undefined && !this.#silent) {
       // Its key may be one that the log has named since, and any answer would tell.
       await this.#ask(answered);
       if (this.#findings.divergence !== "") return;
@@ -117,14 +121,15 @@ class Holder {
       return;
     }
     // What was not covered a moment ago is not worth a request, until its time is over.
-    if (this.#served !== undefined && last >= this.#served.checkpoint.size && !late) {
+    const size = this.#served?.checkpoint.size;
+    if (!late && (this.#silent || (size !== undefined && last >= size))) {
       this.#findings.pending += 1;
       return;
     }
     const served = await this.#ask(answered);
     if (this.#findings.divergence !== "") return;
     if (served === undefined) {
-      if (late) this.#break(answered, "disowned");
+      if (late) this.#break(answered, "refused");
       else this.#findings.pending += 1;
       return;
     }
@@ -134,7 +139,7 @@ class Holder {
     if (verdict.kind === "proven") this.#spool.prove({ promise, at, reports: verdict.reports });
   }
 
-  /** Undefined when the service disowns the receipt, or the log has diverged. */
+  /** Undefined when the service will not prove the receipt, or the log has diverged. */
   async #ask(answered: Answered): Promise<Served | undefined> {
     const before = this.#before();
     for (const pause of [...PAUSES_MS, undefined]) {
@@ -160,8 +165,10 @@ class Holder {
     const post = { type: "application/json", body };
     const answer = await client.request("v1/receipts/prove", post, ATTEMPTS);
     if (answer.status === 200) return parseAnswer(Proved, client, answer);
-    if (answer.status === 422 && DISOWNED.safeParse(answer.body).success) return undefined;
-    throw refusal(client, "to prove a receipt", answer);
+    const refused = Refusal.safeParse(answer.body).data;
+    if (refused === undefined) throw refusal(client, "to prove a receipt", answer);
+    this.#silent = refused.code === "not-found";
+    return undefined;
   }
 
   /** The checkpoint follows from the one before: from here on the log is held to it. */

@@ -75,7 +75,8 @@ export function trustCommand(): Command {
     .addHelpText("after", example("trust --state agent --log 0a1b… --vkey minutebook.vkeys"))
     .action(async (options: TrustCommandOptions, command: Command) => {
       const { log, restart, vkey } = options;
-      if (vkey === undefined && !restart) command.error("error: give --vkey, --restart, or both");
+      if (vkey === undefined && !restart)
+        command.error("error: give --vkey, --restart, or both", { exitCode: 2 });
       await withState(options, async (state) => {
         if (!state.settings.enrolments.some((enrolment) => enrolment.log === log)) {
           throw notEnrolled();

@@ -36,8 +36,13 @@ export class SourceRegister {
   readonly #state = new KnownSources();
   readonly #journal: Journal<Sources>;
 
-  constructor(folder: string) {
-    this.#journal = new Journal({ folder, schema: Sources, state: this.#state });
+  constructor(folder: string, segmentBytes?: number) {
+    const options = { folder, schema: Sources, state: this.#state };
+    this.#journal = new Journal(
+      segmentBytes === undefined ? options : { ...options, segmentBytes },
+    );
+    // The last one begins with all that the others say.
+    for (const segment of this.#journal.segments().slice(0, -1)) this.#journal.remove(segment);
   }
 
   /** In order of first reading. */

@@ -1,9 +1,9 @@
 /** The agent's state folder: enrolments, keys, spools. One process at a time has it open. */
 import { mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { z } from "zod";
 import { HashText, Kid, LogId, NonEmptyText } from "../core/unit.ts";
-import { replaceFile } from "./durable.ts";
+import { replaceFile, syncFolder } from "./durable.ts";
 import { AgentError, errnoOf } from "./failure.ts";
 import { createKey, loadKey, type SigningKey } from "./key.ts";
 import { lockFolder } from "./lock.ts";
@@ -108,6 +108,7 @@ export class AgentState {
     return loadKey(join(this.folder, "keys"), kid);
   }
 
+  /** The folder of what shows that logs broke their promises. */
   get evidence(): string {
     return join(this.folder, "evidence");
   }
@@ -140,8 +141,8 @@ function readSettings(path: string): Settings {
 
 /** Left by a crash. The lock's own may be another contender's, at work this moment. */
 function removeTemporaries(folder: string): void {
-  for (const part of [folder, join(folder, "keys")]) {
-    mkdirSync(part, { recursive: true, mode: 0o700 });
+  for (const part of [folder, join(folder, "keys"), join(folder, "evidence")]) {
+    if (mkdirSync(part, { recursive: true, mode: 0o700 }) !== undefined) syncFolder(dirname(part));
     for (const name of readdirSync(part)) {
       if (name.endsWith(".tmp") && !name.startsWith("agent.lock.")) rmSync(join(part, name));
     }

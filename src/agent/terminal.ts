@@ -5,6 +5,7 @@ import type { Progress } from "./import.ts";
 
 /** Answers between two lines where there is no terminal. */
 const LINE_EVERY = 10_000;
+const UNITS = { reading: "lines", sending: "reports", proving: "receipts" } as const;
 
 /** What a file or a server says must not steer a terminal, nor begin a line of its own. */
 export function printable(line: string): string {
@@ -55,7 +56,8 @@ function lines(stream: WriteStream): Display {
       phase = now;
       if (done < next && done !== total) return;
       next = done + LINE_EVERY;
-      stream.write(`${now}: ${done}${total === undefined ? " lines" : ` of ${total} reports`}\n`);
+      const of = total === undefined ? "" : ` of ${total}`;
+      stream.write(`${now}: ${done}${of} ${UNITS[now]}\n`);
     },
     onNotice: (notice) => {
       stream.write(`${printable(notice)}\n`);

@@ -1,8 +1,10 @@
 import { once } from "node:events";
-import { rmSync } from "node:fs";
+import { rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { agentCommand } from "../../src/agent/command.ts";
 import { Host } from "./host.ts";
+import { TestLog } from "./log.ts";
 import { agentProcess, runAgent } from "./process.ts";
 import { usageLine } from "./records.ts";
 import { FakeService, LOG } from "./service.ts";
@@ -62,12 +64,52 @@ test("claim, import, rotate and status do on the command line what they say", as
   });
 }, 30_000);
 
-test.each(["claim", "import", "rotate", "status"])("%s --help shows an example", (name) => {
-  let help = "";
-  const command = agentCommand().commands.find((each) => each.name() === name);
-  command?.configureOutput({ writeOut: (text) => (help += text) }).outputHelp();
-  expect(help).toContain(`$ minutebook agent ${name} `);
-});
+test.each(["claim", "import", "rotate", "receipts", "trust", "status"])(
+  "%s --help shows an example",
+  (name) => {
+    let help = "";
+    const command = agentCommand().commands.find((each) => each.name() === name);
+    command?.configureOutput({ writeOut: (text) => (help += text) }).outputHelp();
+    expect(help).toContain(`$ minutebook agent ${name} `);
+  },
+);
+
+test("receipts and trust do on the command line what they say, and a broken promise is exit status 1", async () => {
+  const ledger = new TestLog(LOG);
+  await claim();
+  host.write(`${usageLine()}\n`);
+  await host.import();
+  const unknown = await runAgent(["receipts", ...state()]);
+  expect(unknown).toMatchObject({
+    status: 0,
+    stdout: expect.stringContaining("No key of the log is known: nothing can be proven"),
+  });
+  expect((await runAgent(["status", ...state()])).stdout).toContain("nothing can be proven");
+  service.ledger = ledger;
+  service.forget();
+  const keys = join(host.root, "minutebook.vkeys");
+  writeFileSync(keys, `${ledger.vkey}\n${ledger.receiptVkey}\n`);
+  const trusted = await runAgent(["trust", ...state(), "--log", LOG, "--vkey", keys, "--json"]);
+  expect(JSON.parse(trusted.stdout)).toMatchObject({
+    trust: { origin: ledger.origin, checkpoint_vkeys: [ledger.vkey] },
+  });
+  await host.import();
+  ledger.seal();
+  const proven = await runAgent(["receipts", "--check", ...state()]);
+  expect(proven).toMatchObject({ status: 0, stderr: "proving: 1 of 1 receipts\n" });
+  expect(proven.stdout).toMatch(new RegExp(`^log .* proven .*\n${LOG} +1 +0 +0 +0 +0 +0\n`));
+  expect(proven.stdout).toContain("1 of 1 reports proven, under a checkpoint of 1 entries.");
+  host.write(`${usageLine()}\n`);
+  await host.import();
+  ledger.entries[1] = Uint8Array.of(1);
+  ledger.seal();
+  const broken = await runAgent(["receipts", "--check", ...state(), "--json"]);
+  expect(broken.status).toBe(1);
+  expect(JSON.parse(broken.stdout)).toMatchObject({
+    logs: [{ log: LOG, promises: { broken: 1 }, evidence: [expect.stringMatching(/\.json$/)] }],
+  });
+  expect((await runAgent(["trust", ...state(), "--log", LOG])).status).toBe(2);
+}, 60_000);
 
 test("what a person can mend is one line and exit status 1, whatever the server says", async () => {
   service.misbehaviours.push((_, response) => {

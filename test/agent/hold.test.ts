@@ -145,19 +145,19 @@ describe("a promise is broken, its evidence kept, and its reports are sent again
     expect(host.evidence()).toMatchObject([{ reason: "withheld" }]);
   });
 
-  test("when the service disowns its own receipt for 24 hours", async () => {
+  test("when the service refuses to prove it for 24 hours", async () => {
     await host.send(3);
-    const disown = () =>
+    const refuse = () =>
       service.misbehaviours.push((_, response) => {
         response.writeHead(422).end('{"code":"invalid-receipt"}');
         return true;
       });
-    disown();
+    refuse();
     expect(await host.check()).toMatchObject({ promises: { broken: 0, pending: 1 } });
     host.ahead = 25 * HOUR_MS;
-    disown();
+    refuse();
     await host.check();
-    expect(host.evidence()).toMatchObject([{ reason: "disowned" }]);
+    expect(host.evidence()).toMatchObject([{ reason: "refused" }]);
   });
 
   test("and whoever has the vkeys can verify the evidence without the agent", async () => {
@@ -203,15 +203,21 @@ describe("nothing is concluded from", () => {
     expect(await host.check()).toMatchObject({ promises: { proven: 1 } });
   });
 
-  test("an answer that is no proof, or a service that has none, and imports go on", async () => {
+  test("an answer that is no proof, and imports go on", async () => {
     await host.send(2);
     service.distortProof = () => ({ checkpoint: 7 });
     await host.send(2);
     expect(host.notices).toEqual([expect.stringContaining("not Minutebook's")]);
+    expect(service.reports).toHaveLength(4);
+  });
+
+  test("a service that shows nothing of the log yet: its promises are pending", async () => {
+    await host.send(2);
+    await host.send(2);
     service.ledger = undefined;
-    await host.send(1);
-    expect(host.notices.slice(1)).toEqual([expect.stringMatching(/refused to prove.*404/)]);
-    expect(service.reports).toHaveLength(5);
+    const before = service.asked.length;
+    expect(await host.check()).toMatchObject({ promises: { ...NOTHING_FOUND, pending: 2 } });
+    expect(service.asked.slice(before)).toEqual(["/v1/receipts/prove"]);
   });
 
   test("silence, which ends after some tries", async () => {

@@ -1,12 +1,5 @@
 /** A runner's host for one test: a state folder, a folder of usage logs, a clock and no waiting. */
-import {
-  appendFileSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-} from "node:fs";
+import { appendFileSync, mkdirSync, mkdtempSync, readdirSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import {
@@ -92,7 +85,6 @@ export class Host {
 
   evidence(): { reason: string; [member: string]: unknown }[] {
     const folder = join(this.state, "evidence");
-    if (!existsSync(folder)) return [];
     return readdirSync(folder).map((name) => JSON.parse(readFileSync(join(folder, name), "utf8")));
   }
 

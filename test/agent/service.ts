@@ -48,6 +48,8 @@ export class FakeService {
   /** Changes the receipt, or what is proven, before it is sent. */
   distortReceipt = (receipt: string, _results: Result[]): unknown => receipt;
   distortProof = (proved: Proved, _request: ProveRequest): unknown => proved;
+  /** Paths, in order. */
+  readonly asked: string[] = [];
   readonly proveRequests: ProveRequest[] = [];
   now = () => Date.now();
   uniqueId = UNIQUE_ID;
@@ -101,6 +103,7 @@ export class FakeService {
   readonly #kids: string[] = [];
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    this.asked.push(request.url ?? "");
     const misbehave = this.misbehaviours.shift();
     if (misbehave?.(request, response)) return;
     const body = await text(request);
@@ -183,6 +186,12 @@ export class FakeService {
     this.proveRequests.push(request);
     const proved = this.ledger.prove(request.results, request.since);
     return [200, this.distortProof(proved, request)];
+  }
+
+  /** Its answers so far, and so what stands. */
+  forget(): void {
+    this.#answers.clear();
+    this.#jobs.clear();
   }
 
   /** As after a restore from a backup: what came later was never here. */
