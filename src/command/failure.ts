@@ -6,6 +6,8 @@ export type CommandCode =
   | "no-server"
   | "no-token"
   | "no-database"
+  /** No key of a log is there to be added or retired. */
+  | "no-log-key"
   /** Nobody answers at the address. */
   | "unreachable"
   /** Somebody answers there who is not Minutebook. */

@@ -1,14 +1,17 @@
-/** `minutebook key`: who speaks on a log, and the end of a key. */
+/** `minutebook key`: who speaks on a log, and the end of a key; what logs are signed with. */
 import type { Command } from "commander";
 import { call } from "./api.ts";
+import { addLogKeyCommand, retireLogKeyCommand } from "./log-key.ts";
 import { apiOf, example, group, type ServerOptions, serverCommand } from "./option.ts";
 import { print, table } from "./print.ts";
 
 export function keyCommand(): Command {
-  return group("key", "list and revoke agents' keys", [listCommand(), revokeCommand()]).addHelpText(
-    "after",
-    example("key list --log 0a1b…"),
-  );
+  return group("key", "agents' keys, and those that logs are signed with", [
+    listCommand(),
+    revokeCommand(),
+    addLogKeyCommand(),
+    retireLogKeyCommand(),
+  ]).addHelpText("after", example("key list --log 0a1b…"));
 }
 
 interface ListedKey {

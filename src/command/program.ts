@@ -11,6 +11,7 @@ import { enrolCommand } from "./enrol.ts";
 import { keyCommand } from "./key.ts";
 import { limitCommand } from "./limit.ts";
 import { logCommand } from "./log.ts";
+import { vkeyCommand } from "./log-key.ts";
 import { migrateCommand } from "./migrate.ts";
 import { example } from "./option.ts";
 import { rebuildCommand } from "./rebuild.ts";
@@ -38,6 +39,7 @@ export function minutebook(): Command {
     logCommand(),
     enrolCommand(),
     keyCommand(),
+    vkeyCommand(),
     cardCommand(),
     classCommand(),
     limitCommand(),

@@ -131,6 +131,7 @@ function servicesOf({
     },
     ready: watchReadiness({
       ...{ sql, guard, rollups, sealLag, anchors },
+      signs: () => foundation.keys.available(),
       migrations: migrationsFolder(),
     }),
     metrics: metrics.text,

@@ -36,6 +36,8 @@ type Answer = z.infer<typeof Answer>;
 const LINE_CHARS_MAX = 8_192;
 /** Without any answer for so long it hangs, however many wait. */
 const SILENCE_MS = 5_000;
+/** Until its first answer: it may have to open a device. */
+const START_MS = 30_000;
 const END_MS = 2_000;
 export const UNDER_WAY_MAX = 256;
 
@@ -50,6 +52,7 @@ export class SignerProcess {
   readonly #child: ChildProcessByStdio<Writable, Readable, null>;
   readonly #waiting = new Map<string, Waiting>();
   readonly #silenceMs: number;
+  #begun = false;
   #lastId = 0;
   #reason: Error | undefined;
   #rest = "";
@@ -124,7 +127,8 @@ export class SignerProcess {
     this.#silence = undefined;
     if (this.#waiting.size === 0) return;
     const hangs = (): void => void this.end(new Error("signer: it does not answer"));
-    this.#silence = setTimeout(hangs, this.#silenceMs).unref();
+    const patience = this.#begun ? this.#silenceMs : START_MS;
+    this.#silence = setTimeout(hangs, patience).unref();
   }
 
   #read(chunk: string): void {
@@ -142,6 +146,7 @@ export class SignerProcess {
       return;
     }
     this.#waiting.delete(answer.id);
+    this.#begun = true;
     this.#listen();
     waiting.resolve(answer);
   }

@@ -22,6 +22,8 @@ export interface Readiness {
   /** `unknown` while the database does not answer. */
   replication: "synchronous" | "missing" | "unknown";
   anchors: Anchors;
+  /** `unavailable`: nothing can be sealed or promised, so nothing is taken. */
+  signer: "available" | "unavailable";
 }
 
 export type Rollups = "current" | "failing";
@@ -33,17 +35,19 @@ export interface Watching {
   sealLag: () => SealLag;
   rollups: () => Rollups;
   anchors: () => Anchors;
+  /** Whether signatures are to be had. */
+  signs: () => boolean;
   /** The migrations' folder. */
   migrations: string;
 }
 
 /**
  * Not ready: the database does not answer, is of another schema, or lets this role do too much; the
- * archive cannot be reached; or no log can be written. One refused log among others is said, and
+ * archive or the signer cannot be reached; or no log can be written. One refused log among others is said, and
  * keeps nobody else's reports out.
  */
 export async function ready(watching: Watching): Promise<Readiness> {
-  const { sql, guard, sealLag, rollups, anchors, migrations } = watching;
+  const { sql, guard, sealLag, rollups, anchors, signs, migrations } = watching;
   const { entries, logs, ms } = sealLag();
   const codes = [...guard.state().values()];
   const known = {
@@ -51,14 +55,15 @@ export async function ready(watching: Watching): Promise<Readiness> {
     seal: { logs, entries: String(entries), lag_ms: ms },
     rollups: rollups(),
     anchors: anchors(),
-  };
+    signer: signs() ? "available" : "unavailable",
+  } as const;
   try {
     await assertServiceRole(sql);
     await requireCurrentSchema(sql, migrations);
     const writable = codes.length === 0 || BigInt(codes.length) < (await countLogs(sql));
-    const archive = !codes.includes("archive-unavailable");
+    const reached = !codes.includes("archive-unavailable") && signs();
     const waits = await replication(sql);
-    return { ready: writable && archive, database: "ok", ...known, replication: waits };
+    return { ready: writable && reached, database: "ok", ...known, replication: waits };
   } catch (error) {
     return { ready: false, database: codeOf(error), ...known, replication: "unknown" };
   }

@@ -23,6 +23,7 @@ test("a ready service says that nothing replicates it and nobody anchors it", as
     rollups: "current",
     replication: "missing",
     anchors: { state: "none", logs: expect.any(Number) },
+    signer: "available",
     seal: { entries: expect.any(String) },
   });
   expect(JSON.stringify(json)).not.toContain(log);

@@ -9,6 +9,7 @@ import { type Config, readConfig } from "../../src/config.ts";
 import type { EnrolledRunner } from "../../src/core/entry.ts";
 import { heldKeys } from "../../src/custody.ts";
 import { type Principal, ROLES, type Role } from "../../src/flow/authenticate.ts";
+import type { HeldKeys } from "../../src/flow/key/standing.ts";
 import { folderArchive } from "../../src/store/archive-folder.ts";
 import { openLog } from "../../src/telemetry.ts";
 import { CARD, jwk, NOW, RUNNER } from "../core/history.ts";
@@ -18,6 +19,10 @@ import { testKey } from "../signing.ts";
 import { assertDocumented } from "./documented.ts";
 
 const ISSUER_KEY = testKey(31).privateKey;
+const KEYS = heldKeys({
+  checkpoint: [testKey(32).privateKey, testKey(34).privateKey],
+  receipt: [testKey(33).privateKey],
+});
 
 export interface House extends Service {
   database: FreshDatabase;
@@ -29,7 +34,7 @@ export interface House extends Service {
 }
 
 /** @param more of its configuration */
-export async function openHouse(more: Partial<Config> = {}): Promise<House> {
+export async function openHouse(more: Partial<Config> = {}, keys: HeldKeys = KEYS): Promise<House> {
   const database = await freshDatabase();
   const archive = await mkdtemp(join(tmpdir(), "minutebook-http-"));
   const clock = { time: Date.parse(NOW), now: () => clock.time };
@@ -38,10 +43,7 @@ export async function openHouse(more: Partial<Config> = {}): Promise<House> {
     writerUrl: database.urls.writer,
     readerUrl: database.urls.reader,
     archive: folderArchive(archive),
-    keys: heldKeys({
-      checkpoint: [testKey(32).privateKey, testKey(34).privateKey],
-      receipt: [testKey(33).privateKey],
-    }),
+    keys,
     principalKey: new Uint8Array(32),
     issuers: [localIssuer(ISSUER_KEY)],
     issuerKey: ISSUER_KEY,

@@ -22,6 +22,7 @@ export const Readiness = exactly<ready.Readiness>()(
       logs: Count,
       lag_ms: z.number().nonnegative(),
     }),
+    signer: z.enum(["available", "unavailable"]),
   }),
 );
 
