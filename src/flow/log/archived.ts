@@ -29,7 +29,7 @@ export interface Block {
 
 /** Those that hold entries `from` … `to`−1, each as wide as a log of `to` entries has it. */
 export function* blocks(from: bigint, to: bigint): Generator<Block> {
-  for (let index = from / WIDTH; index * WIDTH < to; index += 1n) {
+  for (let index = from / WIDTH; from < to && index * WIDTH < to; index += 1n) {
     const left = to - index * WIDTH;
     yield { index, width: left < WIDTH ? Number(left) : TILE_WIDTH };
   }

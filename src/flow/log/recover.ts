@@ -69,7 +69,7 @@ export async function recover(recovering: Recovering): Promise<Recovered> {
 export async function foresee(recovering: Recovering): Promise<Recovered> {
   const { log } = recovering;
   const found = await survey(recovering);
-  const { head, newest } = found;
+  const { head, newest, target } = found;
   const place = await startAfter(recovering, found);
   let after = place.size;
   for await (const { entries } of unsignedAfter(recovering, place)) after += BigInt(entries.length);
@@ -79,9 +79,9 @@ export async function foresee(recovering: Recovering): Promise<Recovered> {
     archived: newest.size,
     before: head,
     after,
-    unsigned: after - place.size,
+    unsigned: unsignedOf(found, after),
     checkpoints: missing.length,
-    aside: head < newest.size ? 0 : (await surplus(recovering, found)).length,
+    aside: head < target.size ? 0 : (await surplus(recovering, found)).length,
   };
 }
 
@@ -99,10 +99,10 @@ export async function* writtenFrom(
 
 async function restore(recovering: Recovering, found: Survey): Promise<Recovered> {
   const { log } = recovering;
-  const { head: before, newest } = found;
+  const { head: before, newest, target } = found;
   const missing = (await missingSizes(recovering, found)).length;
   let done = { after: before, unsigned: 0n, aside: 0 };
-  if (before < newest.size || (await surplus(recovering, found)).length > 0) {
+  if (before < target.size || (await surplus(recovering, found)).length > 0) {
     await replayAllBut(recovering, found);
     done = await replayLast(recovering, found);
   }
@@ -133,7 +133,7 @@ async function replayLast(
   found: Survey,
 ): Promise<Pick<Recovered, "after" | "unsigned" | "aside">> {
   const { appender, archive, log } = recovering;
-  const { newest, seal } = found;
+  const { newest, seal, target } = found;
   const done = { after: 0n, unsigned: 0n, aside: 0 };
   await appender.archived(log, async (replay) => {
     const { tx } = replay;
@@ -143,25 +143,26 @@ async function replayLast(
     const latest = await archive.latestCheckpoint(log);
     if ((latest?.size ?? 0n) !== newest.size) throw new Overtaken();
     await takeLast(recovering, found, replay);
-    await assertRoot(tx, recovering, sealed, newest);
+    for (const tree of [newest, target]) await assertRoot(tx, recovering, sealed, tree);
     for await (const { from, entries } of unsignedAfter(recovering, replay.head)) {
       await replay.take(from, entries);
-      done.unsigned += BigInt(entries.length);
     }
     if (newest.size > 0n) await restoreCheckpoint(tx, { log, ...newest });
     const paths = await leftovers(tx, recovering, seal, replay.head.size);
     // Before COMMIT: the next seal must not find their names taken.
     await archive.setAside(paths);
     done.after = replay.head.size;
+    done.unsigned = unsignedOf(found, done.after);
     done.aside = paths.length;
   });
   return done;
 }
 
+/** From the block that the checkpoint ends in to the target: before that nobody may write. */
 async function takeLast(recovering: Recovering, found: Survey, replay: Replay): Promise<void> {
-  const { newest } = found;
-  for (const block of blocks(lastBlock(newest.size), newest.size)) {
-    if (replay.head.size >= newest.size) return;
+  const { newest, target } = found;
+  for (const block of blocks(lastBlock(newest.size), target.size)) {
+    if (block.index * WIDTH + BigInt(block.width) <= replay.head.size) continue;
     const entries = await readProven(recovering, block, rootOf(found, block.index));
     await replay.take(block.index * WIDTH, entries);
   }
@@ -172,7 +173,7 @@ async function assertRoot(
   tx: Transaction,
   { log, hash }: Recovering,
   sealed: Seal,
-  { size, root }: Survey["newest"],
+  { size, root }: Survey["target"],
 ): Promise<void> {
   let { edge } = sealed;
   for await (const page of extend(tx, log, sealed, size, hash)) ({ edge } = page);
@@ -183,10 +184,10 @@ async function assertRoot(
 /** Before the entries that no checkpoint covers. */
 async function startAfter(
   { sql, log }: Recovering,
-  { head, newest, seal }: Survey,
+  { head, target, leaf }: Survey,
 ): Promise<{ size: bigint; leaf: Uint8Array; at: string }> {
   // When the last signed entry was written is not looked up: what it would refuse, recovery refuses.
-  if (head < newest.size) return { size: newest.size, leaf: seal.leaf, at: "" };
+  if (head < target.size) return { size: target.size, leaf, at: "" };
   const found = await readHead(sql, log);
   if (found === undefined) throw new Error("recover: a log that went away");
   return found;
@@ -237,6 +238,11 @@ async function assertAgreed({ guard, log, sql }: Recovering): Promise<void> {
     if (head === undefined) throw new Error("recover: a log that went away");
     await guard.assertWritable(tx, log, head);
   });
+}
+
+/** Of a log that ends there: what came from the archive and no checkpoint covers. */
+function unsignedOf({ head, newest }: Survey, after: bigint): bigint {
+  return after - (head > newest.size ? head : newest.size);
 }
 
 /** Index of the first entry of the block that a log of this size ends in. */

@@ -9,12 +9,14 @@ import { EMPTY_ROOT, type Hash, leafHash, type Sha256 } from "../../core/hash.ts
 import { rootHash } from "../../core/merkle.ts";
 import { equal } from "../../core/text.ts";
 import { type Edge, EMPTY_EDGE, edgeRoot, grow } from "../../core/tile.ts";
+import { claimPath } from "../../store/archive.ts";
 import type { Sql } from "../../store/connect.ts";
 import { readEntries } from "../../store/entries.ts";
 import { type Head, readHead } from "../../store/heads.ts";
 import { readSeal, type Seal } from "../../store/seals.ts";
 import { transact } from "../../store/transact.ts";
 import { type Archived, blocks, inOrder, readLeaves, WIDTH } from "./archived.ts";
+import { parseClaim } from "./claim.ts";
 import { RecoveryError } from "./recovery.ts";
 import type { SignerFor } from "./signed-checkpoint.ts";
 
@@ -32,6 +34,10 @@ export interface Survey {
   newest: Omit<Checkpoint, "origin"> & { note: string };
   /** What a seal at the newest checkpoint says. */
   seal: Seal;
+  /** How far the log goes at least: to what a sealer claimed after the newest checkpoint, if one did. */
+  target: Pick<Checkpoint, "size" | "root">;
+  /** Of the target's last entry. */
+  leaf: Hash;
   /** Of the archived checkpoints up to the newest: their sizes, ascending, and what the tree gives. */
   roots: ReadonlyMap<bigint, Hash>;
   /** Of the blocks that hold entries from the database's head on. */
@@ -53,29 +59,46 @@ export async function survey(surveying: Surveying): Promise<Survey> {
     const told = `the database was sealed to ${seal.size}, the archive holds checkpoints to ${newest.size}`;
     throw new RecoveryError("archive-behind", told);
   }
+  const target = (await claimedAfter(surveying, newest.size)) ?? newest;
   const sizes = (await archive.sizes(log)).filter((size) => size <= newest.size);
   const tree = new Tree(surveying, head, sizes);
-  for await (const { item, value } of inOrder(blocks(0n, newest.size), (block) =>
-    readLeaves(surveying, block),
-  )) {
-    await tree.take(item.index * WIDTH, value);
-    surveying.onProgress?.(tree.edge.size, newest.size);
-  }
-  if (!equal(edgeRoot(tree.edge, surveying.hash), newest.root)) {
-    const told = `the tiles do not give the root of checkpoint ${newest.size}; minutebook-audit verify names what was altered`;
-    throw new RecoveryError("archive-altered", told);
-  }
+  await climb(surveying, tree, newest);
+  const sealed = { size: newest.size, leaf: tree.leaf, edge: tree.edge };
+  // Whoever claimed it may have signed it: no other tree may follow that checkpoint any more.
+  await climb(surveying, tree, target);
   if (tree.fork !== undefined) {
     const told = `entry ${tree.fork} of the database is not the archived one`;
     throw new RecoveryError("log-forked", told, tree.fork);
   }
-  return {
-    head: head?.size ?? 0n,
-    newest,
-    seal: { size: newest.size, leaf: tree.leaf, edge: tree.edge },
-    roots: tree.roots,
-    blockRoots: tree.blockRoots,
-  };
+  const { leaf, roots, blockRoots } = tree;
+  return { head: head?.size ?? 0n, newest, seal: sealed, target, leaf, roots, blockRoots };
+}
+
+/** Over the tiles of a tree of this size, up to its root. */
+async function climb(
+  surveying: Surveying,
+  tree: Tree,
+  { size, root }: Survey["target"],
+): Promise<void> {
+  const read = inOrder(blocks(tree.edge.size, size), (block) => readLeaves(surveying, block));
+  for await (const { item, value } of read) {
+    await tree.take(item.index, value);
+    surveying.onProgress?.(tree.edge.size, size);
+  }
+  if (equal(edgeRoot(tree.edge, surveying.hash), root)) return;
+  const told = `the tiles do not give the root of checkpoint ${size}; minutebook-audit verify names what was altered`;
+  throw new RecoveryError("archive-altered", told);
+}
+
+/** What a sealer was about to sign; its tiles were durable before it said so (claim.ts). */
+async function claimedAfter(
+  { archive, log }: Surveying,
+  from: bigint,
+): Promise<Survey["target"] | undefined> {
+  const bytes = await archive.get(claimPath(log, from));
+  const claimed = parseClaim(bytes);
+  if (bytes === undefined || (claimed !== undefined && claimed.size > from)) return claimed;
+  throw new RecoveryError("archive-altered", `the claim after ${from} cannot be read`);
 }
 
 async function newestCheckpoint(
@@ -116,8 +139,11 @@ class Tree {
     this.#sizes = sizes;
   }
 
-  async take(first: bigint, leaves: readonly Hash[]): Promise<void> {
+  /** A block's leaves; those that were taken before are passed over. */
+  async take(index: bigint, block: readonly Hash[]): Promise<void> {
     const { hash } = this.#surveying;
+    const first = this.edge.size;
+    const leaves = block.slice(Number(first - index * WIDTH));
     const last = first + BigInt(leaves.length);
     this.fork ??= await this.#difference(first, leaves);
     for (;;) {
@@ -129,7 +155,7 @@ class Tree {
     }
     this.edge = grow(this.edge, leaves, hash).edge;
     this.leaf = leaves.at(-1) ?? this.leaf;
-    if (last > this.#head.size) this.blockRoots.set(first / WIDTH, rootHash(leaves, hash));
+    if (last > this.#head.size) this.blockRoots.set(index, rootHash(block, hash));
   }
 
   async #difference(first: bigint, leaves: readonly Hash[]): Promise<bigint | undefined> {

@@ -79,8 +79,8 @@ function walked(
 }
 
 /**
- * Paths of tiles and bundles past the checkpoint that the database does not give, as it stands with
- * `size` entries. Asked under the lock of the seal: nobody else archives then.
+ * Paths of tiles and bundles about the checkpoint and past it that the database does not give, as it
+ * stands with `size` entries. Asked under the lock of the seal: nobody else archives then.
  *
  * @param checkpoint what a seal at the newest checkpoint says
  */
@@ -144,7 +144,7 @@ async function bundleOf(
   return encodeBundle(rows.map(({ bytes }) => bytes));
 }
 
-/** All that says something of entries from `size` on. */
+/** All that says something of entries from `size` on, and what shares a tile or bundle with them. */
 async function* filesPast(at: Archived, size: bigint): AsyncGenerator<File> {
   yield* run(at, 0, size, bundlePath);
   for (let level = 0; level * Number(LEVEL_BITS) < 63; level += 1) {
@@ -173,7 +173,8 @@ async function* run(
     if (empty === EMPTY_BLOCKS_MAX) return;
     for (const file of files) {
       const end = (index * WIDTH + BigInt(file.width)) << shift;
-      if (end > size) yield file;
+      // Of the unfinished one all: a log that went another way once may have left some.
+      if (end > size || index === first) yield file;
     }
   }
 }
