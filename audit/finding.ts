@@ -80,6 +80,13 @@ export const FINDINGS = {
   "log-key-order":
     "A log key is added while it is out of force, retired while in force, and never the last",
   "archive-adopted": "An adopted archive holds what was sealed before its entry",
+  // of one entry's proof
+  "proof-malformed": "A proof is a C2SP tlog-proof that carries its entry",
+  "proof-differs": "Tiles and entries give the same proof",
+  "proof-inclusion": "An entry's hash leads to the root of its checkpoint",
+  "proof-build": "A proof is of the build that it is shown for",
+  "proof-key": "A key's proof is of the key that signed, enrolled before in the same log",
+  "proof-charge": "A build's charge is its duration times its factor",
   // of figures taken from the service
   "usage-row": "A row of the usage file is what the entries give",
   "usage-row-missing": "The usage file has a row for all that it covers",

@@ -24,7 +24,7 @@ const VERDICT = ["PROVEN", "FOUND", "OPEN"] as const;
 const KEYS_SHOWN_MAX = 10;
 const MICRO = 1_000_000n;
 /** The last second that a date can say. */
-const DATE_SECONDS_MAX = 8.64e12;
+const DATE_SECONDS_MAX = 8_640_000_000_000n;
 
 export function printResult(result: AuditResult): string {
   const { findings, open } = result;
@@ -131,14 +131,15 @@ function covered(result: AuditResult): string[] {
 
 /** The time is the witness's own, and the one that nobody who runs the log can choose. */
 function witnesses({ witnessed }: AuditResult): string[] {
-  return (witnessed?.by ?? []).map(({ name, time }) => {
-    const said = Number(time) <= DATE_SECONDS_MAX ? instant(Number(time)) : `${time} s`;
-    return `  checkpoint ${witnessed?.size} cosigned by ${name} at ${said}`;
-  });
+  return (witnessed?.by ?? []).map(
+    ({ name, time }) => `  checkpoint ${witnessed?.size} cosigned by ${name} at ${instant(time)}`,
+  );
 }
 
-function instant(seconds: number): string {
-  return new Date(seconds * 1000).toISOString();
+/** Seconds since the epoch as a date, if it is of a year that dates have. */
+export function instant(seconds: bigint): string {
+  if (seconds > DATE_SECONDS_MAX) return `${seconds} s`;
+  return new Date(Number(seconds) * 1000).toISOString();
 }
 
 function month({ billing_month, tracking, jobs, compute, billable }: Month): string {

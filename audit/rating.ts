@@ -49,7 +49,7 @@ export function rate(state: State, report: Report, runner: EnrolledRunner): Rati
     billing_month: postingMonth(state, month),
     card: String(card.index),
     class: projectClass ?? "standard",
-    compute_ms: writeMicro(halfEven(BigInt(duration_ms) * MICRO * factor.top, factor.bottom)),
+    compute_ms: charge(duration_ms, factor),
     factor: writeFraction(factor),
     limit: limit === undefined ? "" : String(limit.index),
     machine_type: runner.machine_type,
@@ -57,6 +57,11 @@ export function rate(state: State, report: Report, runner: EnrolledRunner): Rati
     tracking: runner.tracking,
     usage_month: month,
   };
+}
+
+/** Duration × factor, half even to six decimals of a compute-millisecond. */
+export function charge(duration_ms: string, factor: Fraction): string {
+  return writeMicro(halfEven(BigInt(duration_ms) * MICRO * factor.top, factor.bottom));
 }
 
 /** A decimal or `a/b`; undefined for all else, and for a zero below the line. */

@@ -1,12 +1,14 @@
 /** The command line `minutebook-audit`: one file beside this one for each of its commands. */
 import { Command, CommanderError } from "commander";
 import { addBundle } from "./bundle.ts";
+import { addCheckProof } from "./check-proof.ts";
 import { addDiff } from "./diff.ts";
 import { COULD_NOT_LOOK, type Exit, type Output, reason } from "./output.ts";
+import { addProve } from "./prove.ts";
 import { addReport } from "./report.ts";
 import { addVerify } from "./verify.ts";
 
-const COMMANDS = [addVerify, addBundle, addDiff, addReport];
+const COMMANDS = [addVerify, addBundle, addDiff, addReport, addProve, addCheckProof];
 
 /** Runs the arguments after the program's name; resolves to the exit status. */
 export async function run(args: readonly string[], output: Output): Promise<Exit> {

@@ -12,8 +12,8 @@ const INDEX = /^(?:0|[1-9][0-9]{0,18})$/;
 
 export function ranging(command: Command): Command {
   return command
-    .option("--from <index>", "the first entry (0 without it), of a range", index)
-    .option("--to <index>", "the last entry (the log's last without it), of a range", index);
+    .option("--from <index>", "the first entry (0 without it), of a range", wholeNumber)
+    .option("--to <index>", "the last entry (the log's last without it), of a range", wholeNumber);
 }
 
 /** Undefined for the whole log. Throws `CannotLook` on a range that ends before it begins. */
@@ -25,7 +25,8 @@ export function rangeOf({ from, to }: RangeOptions): Range | undefined {
   return { first, last: to };
 }
 
-function index(text: string): bigint {
-  if (!INDEX.test(text)) throw new InvalidArgumentError("an index is a whole number");
+/** For options that are indices, sizes or ids. */
+export function wholeNumber(text: string): bigint {
+  if (!INDEX.test(text)) throw new InvalidArgumentError("a whole number is needed");
   return BigInt(text);
 }

@@ -10,6 +10,8 @@ import { type Ask, type AskOptions, asker } from "./ask.ts";
 export interface RemoteLog {
   log: string;
   source: Source;
+  /** Its checkpoint, as the server had it. */
+  note: Uint8Array;
 }
 
 interface Place {
@@ -32,7 +34,8 @@ const AHEAD = 8;
 const TILES_KEPT = 64;
 
 const ONLY_LATEST = "the server has no list of archived checkpoints: only its latest was verified";
-const NOT_LISTED = "files that no checkpoint implies cannot be seen over HTTP";
+const NOT_LISTED =
+  "over HTTP nobody sees files that no checkpoint implies, nor what follows a bundle withheld with its tile";
 
 /** Whether an archive's name is an address and no folder. */
 export function isUrl(name: string): boolean {
@@ -72,7 +75,7 @@ export async function httpSource(url: string, options: AskOptions): Promise<Remo
       }
     },
   };
-  return { log: place.log, source };
+  return { log: place.log, source, note };
 }
 
 function placeOf(url: string): Place {

@@ -1,0 +1,27 @@
+/** Files that commands leave behind: whole or not at all, also on a host that fails. */
+import { closeSync, fsyncSync, openSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
+import { CannotLook } from "../finding.ts";
+
+/** Over what may be there. Throws `CannotLook` when it cannot be written. */
+export function writeText(path: string, text: string): void {
+  const staged = `${path}.${process.pid}.new`;
+  try {
+    writeFileSync(staged, text, { flush: true });
+    renameSync(staged, path);
+    syncFolder(dirname(path));
+  } catch (error) {
+    rmSync(staged, { force: true });
+    throw new CannotLook(`${path} cannot be written`, { cause: error });
+  }
+}
+
+/** Else a host that fails may forget a name that was given, or taken away. */
+export function syncFolder(path: string): void {
+  const folder = openSync(path, "r");
+  try {
+    fsyncSync(folder);
+  } finally {
+    closeSync(folder);
+  }
+}
