@@ -56,6 +56,32 @@ test.each(Object.keys(EXTERNAL))(
   },
 );
 
+test("keys are in files, with the next ones behind them, or all with one command", () => {
+  const files = { NEXT_LOG_KEY_FILE: "/keys/next.pem", NEXT_RECEIPT_KEY_FILE: "/keys/next-r.pem" };
+  expect(readConfig({ ...EXTERNAL, ...files }).external?.keys).toEqual({
+    kind: "files",
+    checkpoint: ["/keys/log.pem", "/keys/next.pem"],
+    receipt: ["/keys/receipt.pem", "/keys/next-r.pem"],
+  });
+  const { LOG_KEY_FILE: _, RECEIPT_KEY_FILE: __, ...rest } = EXTERNAL;
+  const SIGNER_COMMAND = '["/usr/bin/signer","--slot","2"]';
+  expect(readConfig({ ...rest, SIGNER_COMMAND }).external?.keys).toEqual({
+    kind: "command",
+    words: ["/usr/bin/signer", "--slot", "2"],
+  });
+  const both = { ...rest, SIGNER_COMMAND, NEXT_LOG_KEY_FILE: "/keys/next.pem" };
+  expect(() => readConfig(both)).toThrow("do not set NEXT_LOG_KEY_FILE");
+  expect(() => readConfig({ SIGNER_COMMAND })).toThrow("set these too, or none of them: DATABASE");
+});
+
+test.each(["/usr/bin/signer --slot 2", "[]", '[""]', '["signer",2]', "{}"])(
+  "a signer is words of a JSON array, and %s is none",
+  (SIGNER_COMMAND) => {
+    const { LOG_KEY_FILE: _, RECEIPT_KEY_FILE: __, ...rest } = EXTERNAL;
+    expect(() => readConfig({ ...rest, SIGNER_COMMAND })).toThrow("SIGNER_COMMAND: a JSON array");
+  },
+);
+
 test("every bad value is named, and no value is quoted", () => {
   const secret = "mysql://user:hush@db";
   const bad = { PORT: "70000", SERVICE_NAME: "has space", DATABASE_URL: secret, LOG_LEVEL: "loud" };
