@@ -8,8 +8,6 @@ import { headerSegment } from "../src/core/jws.ts";
 import { decodeBase64url, encodeBase64url, encodeUtf8 } from "../src/core/text.ts";
 
 const TYP = "audit-report-v1+jws";
-/** A hundred findings of each of a thousand logs, and more than any report has. */
-export const REPORT_BYTES_MAX = 64 * 1024 * 1024;
 
 /** Numbers, which canonical JSON does not have, become their decimal texts. */
 export function signReport(

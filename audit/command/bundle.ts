@@ -25,7 +25,9 @@ const AT_ONCE_MAX = 64;
 const HELP = `
 Every file is proven under the log's newest checkpoint before it is there, and the checkpoint comes last:
 ended at any moment, the same command goes on where it was. Later it fetches what is new, after proving
-that the log has only grown. Then: minutebook-audit verify <folder> --vkey KEY
+that the log has only grown. Of a policy its keys are taken; the quorum is for verify to ask.
+
+Then: minutebook-audit verify <folder> --vkey KEY
 
 Exit status: 0 all fetched, 1 the log contradicts itself or what was fetched before, 2 could not look.
 
@@ -83,11 +85,13 @@ async function bundle(
   }
 }
 
-function said(log: string, { before, checkpoint, checkpoints, files }: Copied): string {
+function said(log: string, copied: Copied): string {
+  const { before, checkpoint, checkpoints, files, untrusted } = copied;
+  const others = untrusted === 0 ? "" : `; ${untrusted} by keys that were not given are left out`;
   const grown = before === undefined ? "" : `  consistent with checkpoint ${before.size}\n`;
   return (
     `log ${log}\n  checkpoint ${checkpoint.size} of ${checkpoint.origin}\n${grown}` +
-    `  ${files} files written, ${checkpoints} checkpoints\n`
+    `  ${files} files written, ${checkpoints} checkpoints${others}\n`
   );
 }
 

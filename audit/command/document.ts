@@ -69,7 +69,7 @@ export function signDocument({
   }
   if (out === undefined || sign === undefined) return undefined;
   const key = readSigningKey(sign);
-  write(out, "");
+  write(out, "", "a"); // an earlier one stays until there is a newer
   return (document) => {
     write(out, `${signReport({ ...document, signed_at: new Date().toISOString() }, key)}\n`);
     return `${out}: signed, to be checked with ${formatVkey(SIGNER, key.publicKey)}\n`;
@@ -80,9 +80,9 @@ function digested(path: string): object {
   return { name: path, sha256: encodeHex(sha256(readFile(path))) };
 }
 
-function write(path: string, text: string): void {
+function write(path: string, text: string, flag: "a" | "w" = "w"): void {
   try {
-    writeFileSync(path, text);
+    writeFileSync(path, text, { flag });
   } catch (error) {
     throw new CannotLook(`${path} cannot be written`, { cause: error });
   }

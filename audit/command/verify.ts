@@ -2,6 +2,7 @@
 import type { Command } from "commander";
 import { isOriginOf, type Kept } from "../archive/checkpoints.ts";
 import { auditRange, type Range } from "../fetch/range.ts";
+import { CannotLook } from "../finding.ts";
 import { readKept, readTrust, readUsage, type Trust } from "../given.ts";
 import { sha256, verifyNow } from "../native.ts";
 import { exitOf, printRange, printResult, rangeJson, resultJson } from "../print.ts";
@@ -108,6 +109,10 @@ async function verifyArchive(
   output: Output,
 ): Promise<Exit> {
   const sealed = signDocument(options);
+  const range = rangeOf(options);
+  if (range !== undefined && options.checkpoint.length + options.usage.length > 0) {
+    throw new CannotLook("--checkpoint and --usage are held to whole logs, and not to a range");
+  }
   const self = await testSelf();
   const place = await openPlace(archive, log, options.tokenFile);
   const { logs } = place;
@@ -118,7 +123,7 @@ async function verifyArchive(
     kept: options.checkpoint.map((name) => readKept(name, { vkeys, verify: verifyNow }, logs)),
     usage: options.usage.map((name) => readUsage(name, logs)),
     live: options.live === true,
-    range: rangeOf(options),
+    range,
   };
   const { documents, exit } = await auditAll(archive, place, given, { options, output });
   const inputs: Inputs = { archive, vkeys, ...options };
@@ -167,7 +172,8 @@ async function judge(source: Source, log: string, given: Given, output: Output):
     if (given.range === undefined)
       return await judgeLog(source, log, { ...given, ...trust }, output);
     const vkeys = keysOf(log, given.vkeys);
-    const result = await auditRange(source, { ...trust, log, vkeys, range: given.range });
+    const { policy, range } = given;
+    const result = await auditRange(source, { ...trust, log, vkeys, policy, range });
     const exit = result.findings.count > 0 ? 1 : 0;
     return { exit, document: rangeJson(result), text: printRange(result) };
   } finally {

@@ -37,6 +37,8 @@ export interface Copied {
   /** Files that were not there, or not as they are proven. */
   files: number;
   checkpoints: number;
+  /** Archived checkpoints by keys that nobody gave: they are not copied. */
+  untrusted: number;
 }
 
 /** Two checkpoints that a trusted key signed, and of which one is not in the other's tree. */
@@ -80,9 +82,11 @@ export async function copy(options: CopyOptions): Promise<Copied> {
   });
   await copyBundles(proven, checkpoint, options);
   const whole = options.range === undefined;
-  const checkpoints = whole ? await copyCheckpoints(proven, checkpoint, { ...options, put }) : 0;
+  const none = { copied: 0, untrusted: 0 };
+  const older = whole ? await copyCheckpoints(proven, checkpoint, { ...options, put }) : none;
   await putNote(`checkpoint/${checkpoint.size}`, checkpoint.note, { ...options, put });
-  return { checkpoint, before, files, checkpoints: checkpoints + 1 };
+  const { copied, untrusted } = older;
+  return { checkpoint, before, files, checkpoints: copied + 1, untrusted };
 }
 
 const NOTHING = new Uint8Array();
@@ -135,28 +139,32 @@ async function copyCheckpoints(
   proven: Proven,
   { size: top }: Checkpoint,
   { from, put, to, verify, vkeys }: CopyOptions,
-): Promise<number> {
-  let count = 0;
+): Promise<{ copied: number; untrusted: number }> {
+  let copied = 0;
+  let untrusted = 0;
   for await (const path of from.list("checkpoint")) {
     const size = sizeOf(path);
     if (size === undefined || size >= top) continue;
     const file = await from.read(path);
-    const opened = file === undefined ? "gone" : openCheckpoint(file, { vkeys, verify });
-    // By a key that nobody gave, or gone since: what is not copied is not claimed.
-    if (file === undefined || opened === "checkpoint-untrusted" || opened === "gone") continue;
+    if (file === undefined) continue; // it was there a moment ago
+    const opened = openCheckpoint(file, { vkeys, verify });
+    if (opened === "checkpoint-untrusted") {
+      untrusted += 1;
+      continue;
+    }
     if (typeof opened === "string") throw new NotProven(opened, path, `of size ${size}`);
     if (opened.size !== size) throw new NotProven("checkpoint-size", path, `not of size ${size}`);
     if (!equal(await proven.root(size), opened.root)) {
       throw new NotProven("checkpoint-root", path, "the tree has another root");
     }
-    count += 1;
+    copied += 1;
     await putNote(path, opened.note, { to, put });
   }
   for await (const path of from.list("cosignature")) {
     const file = await from.read(path);
     if (file !== undefined) await put(path, file);
   }
-  return count;
+  return { copied, untrusted };
 }
 
 /** Over one that is there already only if it brings signatures: a server may also leave some out. */

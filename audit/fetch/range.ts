@@ -1,9 +1,11 @@
 /** Some of a log's entries, held to the newest checkpoint without all the others. */
 import { decodeEntry, GENESIS_PREV } from "../../src/core/entry.ts";
 import { type Hash, leafHash, type Sha256 } from "../../src/core/hash.ts";
+import type { Policy } from "../../src/core/policy.ts";
 import { equal } from "../../src/core/text.ts";
 import { TILE_WIDTH } from "../../src/core/tile.ts";
 import type { OpenedCheckpoint } from "../archive/checkpoints.ts";
+import { Cosignatures } from "../archive/cosignatures.ts";
 import { CannotLook, type FindingCode, Findings } from "../finding.ts";
 import type { Source } from "../source.ts";
 import { type NewestOptions, newest } from "./newest.ts";
@@ -26,6 +28,7 @@ export interface RangeResult {
 interface RangeAudit extends NewestOptions {
   log: string;
   range: Range;
+  policy: Policy | undefined;
   hash: Sha256;
 }
 
@@ -51,6 +54,11 @@ export async function auditRange(source: Source, options: RangeAudit): Promise<R
   try {
     const checkpoint = await newest(source, options);
     if (checkpoint === undefined) throw new CannotLook("there is no checkpoint");
+    if (options.policy !== undefined) {
+      const cosignatures = new Cosignatures(source, options.policy, options.verify);
+      const { quorum, size } = await cosignatures.of(checkpoint, findings);
+      if (!quorum) findings.add("quorum-missing", { path: `checkpoint/${size}` }, "of a range");
+    }
     const { begin, end } = bundlesOf(range, checkpoint.size);
     const last = range.last ?? checkpoint.size - 1n;
     const proven = await Proven.open({ sources: [source], checkpoint, hash: options.hash });

@@ -3,7 +3,8 @@ import { once } from "node:events";
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeEach, expect, test } from "vitest";
-import { checkpointOf, type Files, filesOf, vkeyText } from "./archive.ts";
+import { testKey } from "../signing.ts";
+import { checkpointOf, type Files, filesOf, signer, vkeyText } from "./archive.ts";
 import { command, openHome } from "./command.ts";
 import { longLog } from "./honest.ts";
 import { LOG_ID } from "./log.ts";
@@ -112,6 +113,8 @@ test("a range has its bundles and what proves them, and is verified as a range",
   expect((await command("verify", folder, ...VKEY, "--from", "0", "--to", "9")).exit).toBe(1);
   expect((await command("verify", folder, ...VKEY)).exit).toBe(1);
   expect((await command("verify", folder, ...VKEY, "--from", "9", "--to", "5")).exit).toBe(2);
+  const checkpoint = ["--checkpoint", join(folder, LOG_ID, "checkpoint/1100")];
+  expect((await command("verify", folder, ...VKEY, ...range, ...checkpoint)).exit).toBe(2);
   expect((await command("bundle", url, folder, ...VKEY, "--to", "1100")).exit).toBe(2);
   expect((await command("bundle", url, folder, ...VKEY)).exit).toBe(0);
   expect((await command("verify", folder, ...VKEY)).exit).toBe(0);
@@ -173,6 +176,28 @@ test("a log that was rolled back, or forked, is an alarm with both checkpoints, 
   expect(split.out).toContain("\n1300\n");
   expect(held()).toEqual(before);
 });
+
+test("archived checkpoints by keys that were not given are left out, and that is said", async () => {
+  const stranger = checkpointOf(log, 700, undefined, [signer(LOG_ID, testKey(9))]);
+  const { url } = await serve(new Map(FILES).set("checkpoint/700", stranger));
+  const { exit, out } = await command("bundle", url, folder, ...VKEY);
+  expect([exit, out]).toEqual([0, expect.stringContaining("2 checkpoints; 1 by keys")]);
+  expect(existsSync(join(folder, LOG_ID, "checkpoint/700"))).toBe(false);
+});
+
+test("a checkpoint with fewer signatures never takes the place of one with more", async () => {
+  const cosigned = Buffer.concat([
+    FILES.get("checkpoint/1100") ?? NOTHING,
+    Buffer.from(`\u2014 witness.example ${Buffer.alloc(76).toString("base64")}\n`),
+  ]);
+  const rich = await serve(new Map(FILES).set("checkpoint/1100", cosigned));
+  expect((await command("bundle", rich.url, folder, ...VKEY)).exit).toBe(0);
+  const poor = await serve(FILES);
+  expect((await command("bundle", poor.url, folder, ...VKEY)).exit).toBe(0);
+  expect(held().get("checkpoint/1100")).toEqual(cosigned);
+});
+
+const NOTHING = new Uint8Array();
 
 test("what no trusted key has signed is not fetched", async () => {
   const { asked, url } = await serve(FILES);

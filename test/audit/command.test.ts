@@ -3,6 +3,8 @@ import { mkdirSync, rmSync, symlinkSync, truncateSync, writeFileSync } from "nod
 import { join } from "node:path";
 import { afterAll, beforeEach, expect, test } from "vitest";
 import { run } from "../../audit/command/program.ts";
+import { cosign } from "../../src/core/cosignature.ts";
+import { formatVkey } from "../../src/core/note.ts";
 import { testKey } from "../signing.ts";
 import { checkpointOf, type Files, filesOf, signer, vkeyText } from "./archive.ts";
 import { command, openHome, store as storeIn } from "./command.ts";
@@ -77,6 +79,33 @@ test("keys come as texts or in files, one on each line", async () => {
   expect((await command("verify", folder, LOG_ID, "--vkey", file)).exit).toBe(0);
   writeFileSync(file, "not a key\n");
   expect((await command("verify", folder, "--vkey", file)).exit).toBe(2);
+});
+
+test("a policy names logs and witnesses, and a witness is no log", async () => {
+  const note = Buffer.from(checkpointOf(smallLog(), 7)).toString();
+  const { publicKey, sign } = testKey(71);
+  const witness = { name: "north.example", publicKey, sign };
+  const [text = ""] = note.split("\n\u2014");
+  const line = cosign(witness, text, 1_764_000_000n);
+  store(new Map(HONEST).set("checkpoint/7", Buffer.from(note + line)));
+  const vkey = formatVkey(witness.name, publicKey, "cosignature");
+  const file = join(folder, "policy");
+  const verify = ["verify", folder, "--policy", file, "--json"];
+  writeFileSync(file, `log ${vkeyText()}\nwitness north ${vkey}\nquorum north\n`);
+  const { exit, out } = await command(...verify);
+  expect([exit, JSON.parse(out).logs[0].witnessed]).toEqual([
+    0,
+    { size: "7", by: [{ name: "north", time: "1764000000" }] },
+  ]);
+  expect((await command(...verify, "--from", "3")).exit).toBe(0);
+  writeFileSync(file, `log ${vkeyText()}\nquorum north\n`);
+  expect(await command(...verify)).toMatchObject({
+    exit: 2,
+    err: expect.stringContaining("line 2"),
+  });
+  expect((await command("verify", folder, "--vkey", vkey)).exit).toBe(2);
+  writeFileSync(file, `log ${vkeyText()}\nquorum none\n`);
+  expect((await command(...verify)).exit).toBe(0);
 });
 
 test("a usage file is held against its log", async () => {
