@@ -10,6 +10,7 @@ import { canonical, parseCanonical } from "../../src/core/json.ts";
 import { readCompact } from "../../src/core/jws.ts";
 import { rootHash } from "../../src/core/merkle.ts";
 import { openNote, parseVkey } from "../../src/core/note.ts";
+import { coversResults, readReceipt, verifyReceipt } from "../../src/core/receipt.ts";
 import { Attestation, Claim, fact, Report, Rotation, TYP } from "../../src/core/report.ts";
 import {
   decodeBase64,
@@ -75,6 +76,16 @@ test("the oracle's checkpoint opens under its vkey and has the entries' root", (
   expect(checkpoint?.size).toBe(BigInt(leaves.length));
   expect(encodeBase64(checkpoint?.root ?? new Uint8Array())).toBe(vectors.root);
   expect(encodeBase64(rootHash(leaves))).toBe(vectors.root);
+});
+
+test("the oracle's receipt verifies under its vkey and covers its results", () => {
+  const { jws, payload, results, vkey: text } = vectors.receipt;
+  const [receipt, vkey] = [readReceipt(jws), parseVkey(text)];
+  if (receipt === undefined || vkey === undefined) throw new Error("receipt or vkey refused");
+  expect(receipt.payload).toEqual(payload);
+  expect(verifyReceipt(receipt, vkey, verifyByPoints)).toBe(true);
+  expect(coversResults(receipt.payload, results)).toBe(true);
+  expect(coversResults(receipt.payload, results.slice(1))).toBe(false);
 });
 
 test.each(vectors.charges)("$duration_ms ms at $factor is charged $compute_ms", (row) => {

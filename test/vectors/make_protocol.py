@@ -162,6 +162,16 @@ text = f"{ORIGIN}\n{len(entries)}\n{b64(root)}\n"
 key_id = sha(ORIGIN.encode() + b"\n\x01" + public(LOGKEY))[:4]
 note = text + f"\n\u2014 {ORIGIN} {b64(key_id + sign(LOGKEY, text.encode()))}\n"
 vkey = f"{ORIGIN}+{key_id.hex()}+{b64(bytes([1]) + public(LOGKEY))}"
+RECEIPTKEY = sha(b"receipt key")
+leaf = entries[4]["leaf"]
+results = [dict(code="accepted", counter="1", digest=b64(sha(report_jws.encode())), index="4", leaf=leaf),
+           dict(code="duplicate", counter="2", digest=b64(sha(b"the same job again")), index="4", leaf=leaf),
+           dict(code="malformed", digest=b64(sha(b"no jws")))]
+receipt = dict(count="3", issued_at="2026-11-05T12:13:01.250Z", log=LOG, origin=ORIGIN,
+               root=b64(mth([sha(b"\x00" + canonical(result).encode()) for result in results])))
+RECEIPTNAME = f"{ORIGIN}/receipt"
+receipt_id = sha(RECEIPTNAME.encode() + b"\n\x01" + public(RECEIPTKEY))[:4]
+receipt_vkey = f"{RECEIPTNAME}+{receipt_id.hex()}+{b64(bytes([1]) + public(RECEIPTKEY))}"
 charges = [dict(duration_ms=str(ms), factor=f, compute_ms=charge(ms, f)) for ms, f in
            [(0, "1"), (1, "1/128"), (3, "1/128"), (5, "1/128"), (7, "1/128"), (125000, "1/125"), (300000, "10000/300000"), (18000000000, "1/30"),
             (2678400000, "12"), (720412, "2"), (1, "1/3"), (999999999999, "400/300000")]]
@@ -173,4 +183,5 @@ if __name__ == "__main__":
         token=dict(token=TOKEN, token_sha256=token_sha256),
         claim=jws(RUNNER, "claim-v1+jws", claim), attestation=jws(RUNNER, "attestation-v1+jws", attestation),
         rotation=jws(RUNNER, "rotation-v1+jws", rotation), successor=dict(seed=NEXT.hex(), public_key=key_of(NEXT)),
-        entries=entries, root=b64(root), vkey=vkey, checkpoint=note, charges=charges), ensure_ascii=False, indent=1))
+        entries=entries, root=b64(root), vkey=vkey, checkpoint=note, charges=charges,
+        receipt=dict(results=results, payload=receipt, jws=jws(RECEIPTKEY, "receipt-v1+jws", receipt), vkey=receipt_vkey)), ensure_ascii=False, indent=1))
