@@ -25,8 +25,8 @@ import { learn, type Standing, standingOf, type Trust } from "./trust.ts";
 
 /** Proving can wait for the next run; reports must not wait for it. */
 const ATTEMPTS = 4;
-/** A reader of the service that lags shows an older checkpoint for seconds. That is no rollback. */
-const PAUSES_MS = [1_000, 2_000, 4_000, 8_000, 16_000];
+/** A reader that lags, or a policy of witnesses that changed, shows an older checkpoint for a while. */
+const PAUSES_MS = [1_000, 2_000, 4_000, 8_000, 16_000, 32_000];
 /** Of a receipt, and of a log that shows nothing yet. */
 const Refusal = z.object({ code: z.enum(["invalid-receipt", "not-found"]) });
 

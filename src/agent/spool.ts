@@ -31,6 +31,8 @@ interface Start {
 export class Spool {
   readonly #state = new SpoolState();
   readonly #journal: Journal<SpoolRecord>;
+  /** How a segment begins never changes. */
+  readonly #known = new Map<number, Start>();
 
   constructor(folder: string, segmentBytes?: number) {
     const options = { folder, schema: SpoolRecord, state: this.#state };
@@ -174,11 +176,17 @@ export class Spool {
 
   /** Reports that were answered and whose bytes are still here. */
   kept(): Range[] {
-    const { answered } = this.#state.sum;
-    return this.#journal
-      .segments()
-      .map((segment) => this.#contents(segment).reports)
-      .map(([from, to]): Range => [from, Math.min(to, answered)])
+    const { answered, reports: signed } = this.#state.sum;
+    const starts = this.#starts();
+    return starts
+      .map(({ segment, reports }, i): Range => {
+        const next = starts[i + 1];
+        if (next === undefined) return [reports, Math.min(signed, answered)];
+        // Only before a gap does the next one not say where this one ends.
+        const end =
+          next.segment === segment + 1 ? next.reports : this.#contents(segment).reports[1];
+        return [reports, Math.min(end, answered)];
+      })
       .filter(([from, to]) => from < to);
   }
 
@@ -248,10 +256,14 @@ export class Spool {
   }
 
   #startOf(segment: number): Start {
+    const known = this.#known.get(segment);
+    if (known !== undefined) return known;
     const [snapshot] = this.#journal.read(segment);
     if (snapshot?.kind !== "snapshot") throw new Error("spool: a segment without snapshot");
     const { reports, promises }: Snapshot = snapshot;
-    return { segment, reports, promises };
+    const start = { segment, reports, promises };
+    this.#known.set(segment, start);
+    return start;
   }
 }
 

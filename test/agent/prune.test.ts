@@ -103,7 +103,7 @@ test("a report is gone only if it was proven 35 days before, and then it is gone
       count: fc.integer({ min: 1, max: 3 }),
       spare: fc.boolean(),
     }),
-    fc.record({ kind: fc.constant("wait" as const), days: fc.integer({ min: 1, max: 40 }) }),
+    fc.record({ kind: fc.constant("wait" as const), days: fc.constantFrom(1, 17, 34, 35, 36) }),
     fc.record({ kind: fc.constant("again" as const), first: fc.nat(30) }),
     fc.record({ kind: fc.constant("restart" as const) }),
   );
