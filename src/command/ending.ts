@@ -1,7 +1,9 @@
 /** How a command ends badly: one line with a stable code, and a status that says whose move it is. */
 import { CommanderError } from "commander";
 import { ConfigError } from "../config.ts";
+import { Problem } from "../core/problem.ts";
 import { EmbeddedError } from "../embedded/failure.ts";
+import { RecoveryError } from "../flow/log/recovery.ts";
 import { MigrationError } from "../store/migration-files.ts";
 import { UnsafeRoleError } from "../store/privileges.ts";
 import { ApiError } from "./api.ts";
@@ -42,7 +44,10 @@ export function endingOf(error: unknown): Ending {
     return { line: undefined, status: error.exitCode === 0 ? 0 : 2 };
   }
   if (error instanceof ApiError) return { line: printable(error.message), status: 1 };
-  if (error instanceof MigrationError) return ending(error.code, error.message, 1);
+  if (error instanceof MigrationError || error instanceof RecoveryError) {
+    return ending(error.code, error.message, 1);
+  }
+  if (error instanceof Problem) return ending(error.code, reasonOf(error), 1);
   if (
     error instanceof CommandError ||
     error instanceof ConfigError ||
@@ -59,6 +64,11 @@ export function endingOf(error: unknown): Ending {
   if (error.name === "PostgresError") return ending("database", `${error.message} (${code})`, 2);
   // Ours to mend, not the caller's: the stack says where.
   return { line: `internal: ${error.stack ?? error.message}`, status: 2 };
+}
+
+/** What was found; callers over HTTP are not told. */
+function reasonOf({ cause, title }: Problem): string {
+  return cause instanceof Error ? cause.message : title;
 }
 
 function ending(code: string, message: string, status: Ending["status"]): Ending {

@@ -2,6 +2,7 @@
 import { Command } from "commander";
 import { agentCommand } from "../agent/command.ts";
 import { VERSION } from "../version.ts";
+import { adoptArchiveCommand } from "./adopt-archive.ts";
 import { bootstrapCommand } from "./bootstrap.ts";
 import { cardCommand } from "./card.ts";
 import { checkCommand } from "./check.ts";
@@ -48,6 +49,7 @@ export function minutebook(): Command {
     checkCommand(),
     rebuildCommand(),
     recoverCommand(),
+    adoptArchiveCommand(),
   ];
   for (const command of commands) program.addCommand(command);
   alike(program);

@@ -68,6 +68,20 @@ export async function restoreCheckpoint(
     on conflict do nothing`;
 }
 
+/** Those after a size, ascending. */
+export async function readStored(
+  sql: Sql | Transaction,
+  log: string,
+  { after, limit }: { after: bigint; limit: number },
+): Promise<StoredCheckpoint[]> {
+  return await sql<StoredCheckpoint[]>`
+    select log, size, root, note
+    from checkpoints
+    where log = ${log} and size > ${after}
+    order by size
+    limit ${limit}`;
+}
+
 /** Of all that are stored, ascending. */
 export async function readSizes(sql: Sql | Transaction, log: string): Promise<bigint[]> {
   const rows = await sql<{ size: bigint }[]>`

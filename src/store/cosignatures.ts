@@ -96,6 +96,27 @@ export async function listCosigned(
   );
 }
 
+const PAGE = 100;
+
+/** All of a log, a page at a time. */
+export async function* readCosignatures(
+  sql: Sql,
+  log: string,
+): AsyncGenerator<(Cosignature & { size: bigint })[]> {
+  for (let after = { size: -1n, key_id: "" }; ; ) {
+    const page = await sql<(Cosignature & { size: bigint })[]>`
+      select size, name, key_id, line
+      from cosignatures
+      where log = ${log} and (size, key_id) > (${after.size}, ${after.key_id})
+      order by size, key_id
+      limit ${PAGE}`;
+    const last = page.at(-1);
+    if (last === undefined) return;
+    yield page;
+    after = last;
+  }
+}
+
 interface Row {
   size: bigint;
   root: Hash;

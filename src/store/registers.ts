@@ -30,7 +30,7 @@ export async function readRegister(
 export async function readNewest(
   sql: Sql | Transaction,
   log: string,
-  kind: "visibility",
+  kind: "visibility" | "archive_adopted",
 ): Promise<RegisteredEntry | undefined> {
   const [newest] = await sql<RegisteredEntry[]>`
     select index, leaf, bytes

@@ -13,8 +13,14 @@ import { CARD } from "../core/history.ts";
 import type { FreshDatabase } from "../postgres.ts";
 import { type Door, newAgent, newLog, reported, sha256, signerFor, vkeyOf } from "./door.ts";
 
-const NOW = Date.UTC(2026, 10, 20, 12, 0, 1);
-const clock = { now: () => NOW };
+/** A second later each time it is asked: whoever was refused looks again. */
+let time = Date.UTC(2026, 10, 20, 12, 0, 1);
+const clock = {
+  now: () => {
+    time += 1_000;
+    return time;
+  },
+};
 
 type At = Archive | string;
 

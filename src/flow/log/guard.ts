@@ -155,16 +155,20 @@ async function assertAgreement(
   const archived = await archive.latestCheckpoint(log);
   if (archived === undefined) {
     if (seal.size === 0n) return;
-    throw logBehind(`sealed to ${seal.size}, but the archive holds no checkpoint`);
+    const told = `sealed to ${seal.size}, but the archive holds no checkpoint`;
+    throw logBehind(`${told}: bring it back, or run minutebook adopt-archive`);
   }
   const { size, note } = archived;
   const signer = await signerFor(tx, log, head.size);
   const checkpoint = signer.open(note);
   if (checkpoint?.size !== size) throw logBehind(`the archive's checkpoint ${size} is not ours`);
   if (size < seal.size) throw logBehind(`sealed to ${seal.size}, archived only to ${size}`);
-  if (size > head.size) throw logBehind(`archived to ${size}, head at ${head.size}`);
+  if (size > head.size) {
+    throw logBehind(`archived to ${size}, head at ${head.size}: run minutebook recover`);
+  }
   if (!equal(await rootAt(tx, log, seal, size, hash), checkpoint.root)) {
-    throw logBehind(`the database has another root at ${size} than the archive`);
+    const told = `the database has another root at ${size} than the archive`;
+    throw logBehind(`${told}: minutebook recover says from where on`);
   }
 }
 

@@ -3,18 +3,18 @@ import { Problem } from "../../core/problem.ts";
 import { ArchiveError } from "../../store/archive.ts";
 
 /** The database is behind the archive, or differs from it or from itself. */
-export function logBehind(finding: string): Problem {
-  return refusal("log-behind", new Error(finding));
+export function logBehind(finding: string, cause?: Error): Problem {
+  return refusal("log-behind", new Error(finding, { cause }));
 }
 
 /** The problem that an archive's failure is answered with; undefined for errors of other origin. */
 export function refusalOf(error: unknown): Problem | undefined {
   if (error instanceof Problem) return error;
   if (!(error instanceof ArchiveError)) return undefined;
-  return refusal(
-    error.code === "archive-contradiction" ? "log-behind" : "archive-unavailable",
-    error,
-  );
+  if (error.code === "archive-contradiction") {
+    return logBehind(`${error.message}: run minutebook recover`, error);
+  }
+  return refusal("archive-unavailable", error);
 }
 
 function refusal(code: "log-behind" | "archive-unavailable", cause: Error): Problem {
