@@ -1,10 +1,11 @@
-/** What runs beside requests: sealing, witnessing, folding, and saying on each log who writes there. */
+/** What runs beside requests: sealing, witnessing, folding, retention, and saying on each log who writes there. */
 
 import type { Policy } from "../core/policy.ts";
 import type { Random } from "../flow/clock.ts";
 import type { Anchors } from "../flow/log/anchor.ts";
 import { announce, type ServiceVersion } from "../flow/log/announce.ts";
 import type { Appender } from "../flow/log/append.ts";
+import { retainLoop } from "../flow/log/retain.ts";
 import type { Sealer } from "../flow/log/seal.ts";
 import { type SealLag, sealDirty, sealLoop } from "../flow/log/seal-loop.ts";
 import type { Rollups } from "../flow/ready.ts";
@@ -73,6 +74,7 @@ export function startBackground(options: {
       folds.roundEnded();
     },
   });
+  const retaining = startRetaining(options, signal);
   const announcing = announceAll(options, signal).catch((error: unknown) => {
     log.warn({ err: error }, "announce");
   });
@@ -83,13 +85,26 @@ export function startBackground(options: {
     anchors: witnessing.anchors,
     stop: async () => {
       abort.abort();
-      await Promise.all([sealing.done, witnessing.done, folding, announcing]);
+      await Promise.all([sealing.done, witnessing.done, folding, retaining, announcing]);
       await appender.close();
       await sealDirty(sealer, onFailure);
       onRound();
       await refresh({ sql, clock }).catch((error: unknown) => log.error({ err: error }, "refresh"));
     },
   };
+}
+
+function startRetaining(
+  { sealer, log }: Parameters<typeof startBackground>[0],
+  signal: AbortSignal,
+): Promise<void> {
+  const trouble = openTrouble(log, "retain");
+  return retainLoop({
+    ...sealer,
+    signal,
+    onFailure: trouble.failed,
+    onRound: trouble.roundEnded,
+  });
 }
 
 /** A log that cannot be written now is announced on at the next start: nothing waits for it. */

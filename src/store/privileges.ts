@@ -5,7 +5,7 @@
 import type { Sql } from "./connect.ts";
 
 /** What a trigger fires for, and when: bits of pg_trigger.tgtype. */
-const [BEFORE, DELETE, UPDATE, TRUNCATE] = [2, 8, 16, 32];
+const [ROW, BEFORE, DELETE, UPDATE, TRUNCATE] = [1, 2, 8, 16, 32];
 
 /** Written once: no role of the service changes or removes their rows, and a trigger refuses the owner. */
 const CHANGE = BEFORE | DELETE | UPDATE;
@@ -18,6 +18,23 @@ const GUARDED = {
   cosignatures: CHANGE | TRUNCATE,
 };
 const APPEND_ONLY = Object.keys(GUARDED);
+
+/** What has to be there: trigger, its table, its function and what it fires for. */
+const GUARDS = [
+  ...Object.entries(GUARDED).map(([table, events]) => ({
+    table,
+    name: `${table}_append_only`,
+    refuses: "refuse_change",
+    events,
+  })),
+  // Of checkpoints that function lets a DELETE pass, for this one to judge it row by row.
+  {
+    table: "checkpoints",
+    name: "checkpoints_kept",
+    refuses: "refuse_kept",
+    events: ROW | BEFORE | DELETE,
+  },
+];
 
 export class UnsafeRoleError extends Error {
   readonly code = "unsafe-database-role";
@@ -160,13 +177,17 @@ function otherPrivileges(sql: Sql): Reasons {
 /** ALWAYS, because session_replication_role = replica passes over every other trigger. */
 function liftedGuards(sql: Sql): Reasons {
   return sql`
-    select
-      format('%I has no trigger %s_append_only that is enabled always', relname, relname) as reason
+    select format('%I has no trigger %s that is enabled always', relname, name) as reason
     from pg_class
     join unnest(
-      ${sql.array(APPEND_ONLY)}::text[],
-      ${sql.array(Object.values(GUARDED), INT4_ARRAY)}::int[]
-    ) as guarded (name, events) on name = relname
+      ${sql.array(GUARDS.map(({ table }) => table))}::text[],
+      ${sql.array(GUARDS.map(({ name }) => name))}::text[],
+      ${sql.array(GUARDS.map(({ refuses }) => refuses))}::text[],
+      ${sql.array(
+        GUARDS.map(({ events }) => events),
+        INT4_ARRAY,
+      )}::int[]
+    ) as guard (on_table, name, refuses, events) on on_table = relname
     where relnamespace = 'public'::regnamespace
       and relkind in ('r', 'p')
       and not exists (
@@ -174,8 +195,8 @@ function liftedGuards(sql: Sql): Reasons {
         from pg_trigger
         join pg_proc on pg_proc.oid = tgfoid
         where tgrelid = pg_class.oid
-          and tgname = relname || '_append_only'
-          and proname = 'refuse_change'
+          and tgname = guard.name
+          and proname = refuses
           and tgenabled = 'A'
           and tgtype & events = events
           and tgqual is null

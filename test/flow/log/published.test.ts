@@ -96,9 +96,9 @@ test("readers never see the published size go down, though the database does", a
   const published = openPublished({ sql: db.reader });
   const before = await published.latest(log);
   await db.superuser.begin(async (tx) => {
-    await tx`alter table checkpoints disable trigger checkpoints_append_only`;
+    await tx`alter table checkpoints disable trigger checkpoints_kept`;
     await tx`delete from checkpoints where log = ${log} and size = 4`;
-    await tx`alter table checkpoints enable always trigger checkpoints_append_only`;
+    await tx`alter table checkpoints enable always trigger checkpoints_kept`;
   });
   expect(before?.size).toBe(4n);
   expect(await published.latest(log)).toBe(before);

@@ -1,0 +1,153 @@
+/**
+ * Removes what nothing needs any more: most checkpoints, the claims that led to them, and partial tiles
+ * and bundles whose full ones are there. Otherwise a log would leave a bundle a second behind.
+ */
+import { setTimeout } from "node:timers/promises";
+import { bundlePath, TILE_WIDTH, tilePath } from "../../core/tile.ts";
+import { type Archive, checkpointPath, claimPath } from "../../store/archive.ts";
+import type { Sql, Transaction } from "../../store/connect.ts";
+import {
+  ensureRetention,
+  lockRetention,
+  moveRetention,
+  overdueLogs,
+  passedCheckpoints,
+  removeCheckpoints,
+} from "../../store/retentions.ts";
+import { keepWaiting } from "../../store/seals.ts";
+import { settled } from "../../store/settled.ts";
+import { transact } from "../../store/transact.ts";
+import type { Clock } from "../clock.ts";
+
+export interface Retaining {
+  /** As writer. */
+  sql: Sql;
+  archive: Archive;
+  clock: Clock;
+}
+
+/** Readers that were given a checkpoint have this long to fetch what it implies. */
+const KEPT_MS = 3_600_000;
+/** Of each, one checkpoint stays (migrations/0005). */
+const SLOT_MS = 600_000;
+const INTERVAL_MS = 60_000;
+/** At once: little enough that a seal never waits for it. */
+const CHECKPOINTS_MAX = 500;
+const TILES_MAX = 16n;
+const WIDTH = BigInt(TILE_WIDTH);
+const LEVEL_BITS = 8n;
+
+/** Goes over all logs, a little at a time, until the abort. */
+export async function retainLoop({
+  intervalMs = INTERVAL_MS,
+  signal,
+  onFailure,
+  onRound = () => undefined,
+  ...retaining
+}: Retaining & {
+  intervalMs?: number;
+  signal: AbortSignal;
+  /** Without a log, not even the list of logs was to be had. */
+  onFailure: (error: unknown, log?: string) => void;
+  onRound?: () => void;
+}): Promise<void> {
+  while (!signal.aborted) {
+    const pause = setTimeout(intervalMs, undefined, { signal }).catch(() => undefined);
+    try {
+      let logs = await overdueLogs(retaining.sql, horizon(retaining));
+      while (logs.length > 0 && !signal.aborted) {
+        logs = await retainEach(retaining, logs, onFailure, signal);
+      }
+      onRound();
+    } catch (error) {
+      onFailure(error);
+    }
+    await pause;
+  }
+}
+
+/** Once each; those of which more is left. */
+async function retainEach(
+  retaining: Retaining,
+  logs: readonly string[],
+  onFailure: (error: unknown, log: string) => void,
+  signal: AbortSignal,
+): Promise<string[]> {
+  const left: string[] = [];
+  for (const log of logs) {
+    if (signal.aborted) break;
+    await retain({ ...retaining, log }).then(
+      (more) => more && left.push(log),
+      (error: unknown) => onFailure(error, log),
+    );
+  }
+  return left;
+}
+
+/**
+ * Goes over the next few of a log's checkpoints and tiles. What a crash leaves half done is done again
+ * by the next one, and several processes do not disturb each other.
+ *
+ * @returns whether there is more to do now
+ * @throws ArchiveError `archive-unavailable`
+ */
+export async function retain(options: Retaining & { log: string }): Promise<boolean> {
+  await ensureRetention(options.sql, options.log);
+  return await transact(options.sql, (tx) => retainLocked(tx, options));
+}
+
+async function retainLocked(
+  tx: Transaction,
+  { archive, clock, log }: Retaining & { log: string },
+): Promise<boolean> {
+  await keepWaiting(tx);
+  const from = await lockRetention(tx, log);
+  if (from === undefined) return false;
+  const before = horizon({ archive, clock });
+  const range = { after: from.checkpointsTo, before, limit: CHECKPOINTS_MAX };
+  const passed = await passedCheckpoints(tx, log, range);
+  const checkpointsTo = passed.at(-1) ?? from.checkpointsTo;
+  const first = from.tilesTo / WIDTH;
+  const full = checkpointsTo / WIDTH;
+  const end = first + TILES_MAX < full ? first + TILES_MAX : full;
+
+  // Rows first: what the database keeps decides, and if the archive fails they are back.
+  const removed = await removeCheckpoints(tx, log, passed);
+  const isFirst = from.checkpointsTo === 0n && passed.length > 0;
+  const followed = isFirst ? [0n, ...passed] : passed;
+  const paths = [
+    ...removed.map((size) => checkpointPath(log, size)),
+    // A checkpoint followed on each of these, so that what was claimed after them is signed.
+    ...followed.map((size) => claimPath(log, size)),
+    ...(await partials(archive, log, first, end)),
+  ];
+  await archive.remove(paths);
+  await moveRetention(tx, log, { checkpointsTo, tilesTo: end * WIDTH });
+  return passed.length === CHECKPOINTS_MAX || end < full;
+}
+
+/** What was sealed before is gone over: slots that are whole, and files that no lock holds. */
+function horizon({ archive, clock }: Pick<Retaining, "archive" | "clock">): Date {
+  const passed = clock.now() - Math.max(KEPT_MS, archive.lockMs);
+  return new Date(passed - (passed % SLOT_MS));
+}
+
+/** Of bundles `from` … `end`−1, and of the tiles of all levels that they complete. */
+async function partials(
+  archive: Archive,
+  log: string,
+  from: bigint,
+  end: bigint,
+): Promise<string[]> {
+  const full: string[] = [];
+  for (let bundle = from; bundle < end; bundle += 1n) {
+    full.push(bundlePath(bundle));
+    let [level, tiles] = [0, bundle + 1n];
+    full.push(tilePath(level, tiles - 1n));
+    for (; tiles % WIDTH === 0n; tiles >>= LEVEL_BITS) {
+      level += 1;
+      full.push(tilePath(level, (tiles >> LEVEL_BITS) - 1n));
+    }
+  }
+  return (await settled(full.map((path) => archive.partials(`${log}/${path}`)))).flat();
+}
