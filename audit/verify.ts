@@ -96,13 +96,14 @@ async function readThrough(source: Source, options: Reading): Promise<AuditResul
   const open = new Findings<OpenCode>();
   const checkpoints = new Checkpoints(source, options, findings);
   const top = await checkpoints.largest();
-  const witnessed = await checkpoints.witnessed();
   const books = new Books({ ...options, origin: top?.origin ?? "" }, { findings, open });
   const size = top?.size ?? 0n;
   if (top !== undefined) {
     const adoptions = await read(source, top, { ...options, checkpoints, findings, books });
     await compareAdopted(source, size, { adoptions, hash: options.hash }, findings);
   }
+  // After the walk, which may have taught keys that smaller checkpoints rest on.
+  const witnessed = await checkpoints.witnessed();
   const rest = await surplus(source, size, findings);
   if (!options.live) {
     const unwitnessed = witnessed === undefined ? 0n : size - witnessed.size;

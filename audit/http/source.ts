@@ -26,7 +26,7 @@ const PATH = /^(.*)\/logs\/([0-9a-f]{32})\/?$/;
 const LOOPBACK = /^(?:localhost|127\.[0-9.]+|\[::1\])$/;
 const SIZE = /^(?:0|[1-9][0-9]{0,18})$/;
 const PAGE_BYTES_MAX = 1024 * 1024;
-/** Two centuries of one each ten minutes: a server that lists more never ends. */
+/** Two centuries of one each ten minutes: a server that lists more for a size that it made up never ends. */
 const CHECKPOINTS_MAX = 10_000_000;
 /** Bundles, and as many tiles, under way while one is judged. */
 const AHEAD = 8;
@@ -71,7 +71,8 @@ export async function httpSource(url: string, options: AskOptions): Promise<Remo
       if (folder !== "checkpoint") return;
       yield `checkpoint/${size}`;
       for await (const archived of archivedSizes(ask, place, limits)) {
-        if (archived < size) yield `checkpoint/${archived}`;
+        if (archived >= size) return; // sealed meanwhile
+        yield `checkpoint/${archived}`;
       }
     },
   };

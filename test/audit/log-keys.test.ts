@@ -1,16 +1,28 @@
 /** Keys that the log adds and retires itself, and what rests on them. */
 import { describe, expect, test } from "vitest";
+import { httpSource } from "../../audit/http/source.ts";
 import { exitOf, printResult } from "../../audit/print.ts";
 import type { AuditResult } from "../../audit/verify.ts";
 import { encodeBundle } from "../../src/core/bundle.ts";
+import { cosign } from "../../src/core/cosignature.ts";
 import { encodeEntry } from "../../src/core/entry.ts";
 import { formatVkey, parseVkey, type Vkey } from "../../src/core/note.ts";
+import { parsePolicy } from "../../src/core/policy.ts";
 import { encodeBase64 } from "../../src/core/text.ts";
 import { bundlePath } from "../../src/core/tile.ts";
 import { type TestKey, testKey } from "../signing.ts";
-import { auditFiles, checkpointOf, type Files, filesOf, said, signer } from "./archive.ts";
+import {
+  auditFiles,
+  auditSource,
+  checkpointOf,
+  type Files,
+  filesOf,
+  said,
+  signer,
+} from "./archive.ts";
 import { smallLog } from "./honest.ts";
 import { LOG_ID, NOW, SALT, type TestLog } from "./log.ts";
+import { serveFiles } from "./server.ts";
 
 const ORIGIN = `test/${LOG_ID}`;
 const OLD = testKey(1);
@@ -93,6 +105,38 @@ describe("a log whose keys were rotated twice is proven", () => {
     expect(result.learned).toHaveLength(3 - keys.length);
     if (keys.length < 3) expect(printResult(result)).toContain("the log has named a key");
   });
+});
+
+test("over HTTP too, unless the server keeps back the checkpoints that lead from key to key", async () => {
+  const files = signedBy(HONEST);
+  const server = await serveFiles(files, { sizes: HONEST.map(([size]) => size) });
+  const standard = await serveFiles(files);
+  try {
+    const followed = await httpSource(server.url, {});
+    const result = await auditSource(followed.source, trust(OLD));
+    expect([exitOf(result), result.size, result.learned.length]).toEqual([0, 22n, 2]);
+    const { source } = await httpSource(standard.url, {});
+    await expect(auditSource(source, trust(OLD))).rejects.toThrow(/no checkpoint that a trusted/);
+    expect(exitOf(await auditSource(source, trust(NEWEST)))).toBe(0);
+  } finally {
+    await server.close();
+    await standard.close();
+  }
+});
+
+test("a smaller checkpoint that only a learned key signed counts as witnessed", async () => {
+  const files = replaced(22, OLD, NEWEST);
+  const witness = testKey(71);
+  const note = Buffer.from(files.get("checkpoint/18") ?? []).toString();
+  const [text = ""] = note.split("\n\u2014");
+  const line = cosign({ ...witness, name: "north" }, text, 1_764_000_000n);
+  files.set("checkpoint/18", Buffer.from(note + line));
+  const policy = parsePolicy(
+    `witness n ${formatVkey("north", witness.publicKey, "cosignature")}\nquorum n\n`,
+  );
+  if ("problem" in policy) throw new Error(policy.problem);
+  const { findings, witnessed } = await auditFiles(files, { ...trust(NEWEST), policy });
+  expect([findings.count, witnessed?.size]).toEqual([0, 18n]);
 });
 
 test("a checkpoint past a key's retirement that rests on that key alone is found", async () => {
