@@ -8,10 +8,15 @@ import type { Verify } from "../../core/ed25519.ts";
 import type { Sha256 } from "../../core/hash.ts";
 import { decodeBase64url } from "../../core/text.ts";
 
-/** No Buffer: a slice of it would share its memory, and core slices to copy. */
+/**
+ * No Buffer: a slice of it would share its memory, and core slices to copy. Through a string, because
+ * that takes half the time: the bytes then lie on the heap, without a memory block of their own.
+ */
 export const sha256: Sha256 = (bytes) => {
-  const digest = hash("sha256", bytes, "buffer");
-  return new Uint8Array(digest.buffer, digest.byteOffset, digest.length);
+  const digest = hash("sha256", bytes, "binary");
+  const out = new Uint8Array(digest.length);
+  for (let i = 0; i < out.length; i += 1) out[i] = digest.charCodeAt(i);
+  return out;
 };
 
 /** DER of an Ed25519 public key up to its 32 bytes (RFC 8410 §4). */
