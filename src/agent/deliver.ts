@@ -2,6 +2,7 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
 import { HOLD_CODES, JWS_CHARS_MAX } from "../core/entry.ts";
+import { ReceiptResult } from "../core/receipt.ts";
 import { encodeBase64 } from "../core/text.ts";
 import { LogId } from "../core/unit.ts";
 import { type Answer, type Client, parseAnswer, refusal } from "./client.ts";
@@ -26,7 +27,7 @@ export type Outcome = (typeof OUTCOMES)[number];
 const Results = z.object({
   /** Empty when no report of the request proved which log it is for. */
   log: z.union([LogId, z.literal("")]),
-  results: z.array(Result),
+  results: z.array(z.preprocess(withoutOthers, Result)),
   /** Whatever it is, the answer stands: it is judged when the log is held to it. */
   receipt: z.unknown().optional(),
 });
@@ -122,6 +123,15 @@ function readResults(client: Client, log: string, reports: string[], answer: Ans
 function receiptText(receipt: unknown): string {
   const text = typeof receipt === "string" ? receipt : JSON.stringify(receipt);
   return text.slice(0, JWS_CHARS_MAX);
+}
+
+/** What no receipt can be over is not kept: numbers, say, which could come back longer than they came. */
+function withoutOthers(result: unknown): unknown {
+  if (typeof result !== "object" || result === null) return result;
+  const members = Object.entries(result);
+  return Object.fromEntries(
+    members.filter(([name, value]) => name in ReceiptResult.shape || typeof value === "string"),
+  );
 }
 
 function digestOf(jws: string): string {

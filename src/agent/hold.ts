@@ -142,7 +142,8 @@ class Holder {
   /** Undefined when the service will not prove the receipt, or the log has diverged. */
   async #ask(answered: Answered): Promise<Served | undefined> {
     const before = this.#before();
-    for (const pause of [...PAUSES_MS, undefined]) {
+    const patience = this.#spool.divergence === "" ? PAUSES_MS : [];
+    for (const pause of [...patience, undefined]) {
       const proved = await this.#request(answered, before);
       if (proved === undefined) return undefined;
       const checkpoint = openCheckpoint(this.#trust, proved.checkpoint);

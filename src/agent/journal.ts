@@ -96,6 +96,8 @@ export class Journal<R> {
     try {
       if (this.#size >= this.#full) this.#roll();
       const line = encodeUtf8(encodeLine(record));
+      if (line.length > COMMIT_BYTES_MAX)
+        throw new Error("journal: a commit that could not be read");
       writeFully(this.#fd, line, this.#size);
       fdatasyncSync(this.#fd);
       this.#size += line.length;

@@ -19,8 +19,11 @@ import { type Trust, vkeysOf } from "./trust.ts";
 /** RFC 9162 proofs of a log of fewer than 2^63 entries have no more than 64 hashes. */
 const Hashes = z.array(HashText).max(64);
 
+/** A note may have 100 signatures. */
+const NOTE_CHARS_MAX = 64 * 1024;
+
 export const Proved = z.object({
-  checkpoint: z.string(),
+  checkpoint: z.string().max(NOTE_CHARS_MAX),
   proofs: z.array(z.object({ index: IntegerText, hashes: Hashes })),
   consistency: Hashes.optional(),
   keys: z.array(z.object({ index: IntegerText, entry: z.base64(), hashes: Hashes })).default([]),

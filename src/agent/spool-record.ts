@@ -15,8 +15,8 @@ const Range = z.tuple([Count, Count]);
 /** Half-open: [from, to). */
 export type Range = z.infer<typeof Range>;
 
-/** As it came, with members of a later service: a receipt is over all of it. */
-export const Result = ReceiptResult.loose();
+/** As it came, with texts that a later service adds: a receipt is over all of it. */
+export const Result = ReceiptResult.catchall(z.string());
 export type Result = z.infer<typeof Result>;
 
 /** How the log stood to the newest checkpoint that was verified, when last asked. */

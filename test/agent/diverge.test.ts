@@ -49,8 +49,10 @@ describe("a log that is not the one it was", () => {
     expect(await host.check()).toMatchObject({ divergence: "rolled-back", size: "5" });
     expect(host.evidence().map(({ reason }) => reason)).toEqual(["rolled-back", "rolled-back"]);
     expect(service.batches).toEqual([3, 2, 1, 3]);
+    host.pauses.length = 0;
     await host.check();
     expect(service.batches).toHaveLength(4);
+    expect(host.pauses).toEqual([]);
     beHonest();
     ledger.seal();
     expect(await host.check()).toMatchObject({ divergence: "", size: "6", reports: { proven: 6 } });

@@ -58,6 +58,27 @@ test("a receipt that is for the same results of a sibling log, by the same key, 
   expect(await host.check()).toMatchObject({ promises: { forged: 1 } });
 });
 
+test("what an answer has besides, of a later service or of a liar, is kept as far as it is text", async () => {
+  // Each of these would be written back four times as long, past what a journal's line may be.
+  const numbers = `[${Array.from({ length: 800_000 }, () => "1e20").join(",")}]`;
+  service.misbehaviours = [
+    (_, response) => {
+      const end = response.end.bind(response);
+      response.end = (text: unknown) => end(String(text).replace('"numbers"', numbers));
+      return false;
+    },
+  ];
+  service.distort = (results) =>
+    results.map((result) => ({ ...result, later: "text", more: "numbers" }));
+  service.distortReceipt = (_, results) => {
+    const later = results.map((result) => ({ ...result, later: "text" }));
+    return ledger.receipt(later, Date.now());
+  };
+  await host.send(1);
+  ledger.seal();
+  expect(await host.check()).toMatchObject({ promises: { proven: 1 } });
+});
+
 test("a receipt that is missing is counted, and after a day asked for again", async () => {
   service.distortReceipt = () => undefined;
   await host.send(3);
