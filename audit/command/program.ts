@@ -7,8 +7,9 @@ import { COULD_NOT_LOOK, type Exit, type Output, reason } from "./output.ts";
 import { addProve } from "./prove.ts";
 import { addReport } from "./report.ts";
 import { addVerify } from "./verify.ts";
+import { addWitness } from "./witness.ts";
 
-const COMMANDS = [addVerify, addBundle, addDiff, addReport, addProve, addCheckProof];
+const COMMANDS = [addVerify, addBundle, addDiff, addReport, addProve, addCheckProof, addWitness];
 
 /** Runs the arguments after the program's name; resolves to the exit status. */
 export async function run(args: readonly string[], output: Output): Promise<Exit> {

@@ -1,5 +1,6 @@
 /** `minutebook-audit prove`: a file that proves one entry to whoever has the log's key. */
 import { type Command, Option } from "commander";
+import { writeText } from "../durable.ts";
 import { NotProven } from "../fetch/proven.ts";
 import { CannotLook } from "../finding.ts";
 import { readTrust } from "../given.ts";
@@ -7,7 +8,6 @@ import { sha256, verifyNow } from "../native.ts";
 import { printable } from "../print.ts";
 import { type Proved, prove, type Wanted } from "../proof/prove.ts";
 import { openSpill } from "../spill.ts";
-import { writeText } from "./file.ts";
 import { type AddCommand, type Exit, type Output, progressBar } from "./output.ts";
 import { keysOf, openPlace } from "./place.ts";
 import { wholeNumber } from "./range.ts";

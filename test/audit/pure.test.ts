@@ -13,6 +13,7 @@ const ROOT = join(import.meta.dirname, "../..");
 const OF_NODE = [
   "audit/cli.ts",
   "audit/command/",
+  "audit/durable.ts",
   "audit/folder.ts",
   "audit/given.ts",
   "audit/native.ts",
@@ -21,6 +22,7 @@ const OF_NODE = [
   "audit/thread.ts",
   "audit/threads.ts",
   "audit/version.ts",
+  "audit/witness/",
 ];
 const PORTABLE = /^(?:zod|@noble\/.*)$/;
 

@@ -1,7 +1,7 @@
-/** Files that commands leave behind: whole or not at all, also on a host that fails. */
+/** Files that are whole or not there, also on a host that fails. */
 import { closeSync, fsyncSync, openSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
-import { CannotLook } from "../finding.ts";
+import { CannotLook } from "./finding.ts";
 
 /** Over what may be there. Throws `CannotLook` when it cannot be written. */
 export function writeText(path: string, text: string): void {
