@@ -2,6 +2,7 @@
 import { randomBytes } from "node:crypto";
 import { readConfig } from "../config.ts";
 import type { Sha256 } from "../core/hash.ts";
+import type { Vkey } from "../core/note.ts";
 import { type Random, systemClock } from "../flow/clock.ts";
 import { openKeyring } from "../flow/key/keyring.ts";
 import { openGuard } from "../flow/log/guard.ts";
@@ -13,7 +14,12 @@ import { assertServiceRole } from "../store/privileges.ts";
 import { migrationsFolder } from "./folder.ts";
 import { findGround } from "./foundation.ts";
 
-export type Writing = Sealer & { hash: Sha256; random: Random };
+export type Writing = Sealer & {
+  hash: Sha256;
+  random: Random;
+  /** Of the policy that the service follows. */
+  witnesses: readonly Vkey[];
+};
 
 /** One holds the transaction, another reads beside it. */
 const CONNECTIONS = 4;
@@ -39,7 +45,8 @@ export async function withWriter<T>(
     const { signerFor } = openKeyring({ serviceName: config.serviceName, held, ...parts });
     const random: Random = (bytes) => new Uint8Array(randomBytes(bytes));
     const guard = openGuard({ ...parts, signerFor });
-    return await work({ ...parts, signerFor, guard, random });
+    const witnesses = (config.witnessPolicy?.witnesses ?? []).map(({ vkey }) => vkey);
+    return await work({ ...parts, signerFor, guard, random, witnesses });
   } finally {
     await sql.end({ timeout: END_SECONDS });
     await ground.stop();

@@ -6,6 +6,7 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { text } from "node:stream/consumers";
 import { SignJWT } from "jose";
 import { ROLES } from "../../src/flow/authenticate.ts";
 import { type FreshDatabase, freshDatabase } from "../postgres.ts";
@@ -116,6 +117,23 @@ export async function refusal(
   const errors = collect(child);
   const [status] = await once(child, "close");
   return { status, errors: errors() };
+}
+
+/** Another command, to its end. */
+export async function run(
+  args: readonly string[],
+  environment: Record<string, string>,
+  program = "src/main.ts",
+): Promise<{ status: number | null; stdout: string; stderr: string }> {
+  const { PATH = "" } = process.env;
+  const script = new URL(`../../${program}`, import.meta.url).pathname;
+  const child = spawn(process.execPath, ["--import", "tsx", script, ...args], {
+    stdio: ["ignore", "pipe", "pipe"],
+    env: { PATH, ...environment },
+  });
+  const [stdout, stderr] = [text(child.stdout), text(child.stderr)];
+  const [status] = await once(child, "close");
+  return { status, stdout: await stdout, stderr: await stderr };
 }
 
 function start(environment: Record<string, string>, args: readonly string[]): ChildProcess {

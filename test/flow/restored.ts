@@ -42,7 +42,7 @@ export function recoveringOn(sql: Sql, at: At, log: string): Recovering {
     throw new Error("nothing of a replay is made up");
   };
   const appender = openAppender({ sql, clock, random, hash, guard });
-  return { sql, archive, log, hash, signerFor, guard, appender };
+  return { sql, archive, log, hash, signerFor, guard, appender, witnesses: [] };
 }
 
 export async function restore(db: FreshDatabase, archive: At, log: string) {

@@ -3,10 +3,9 @@
  * lacks, byte for byte, in transactions that each leave a log that checks (DESIGN §15). Until the last
  * of them the head is behind the newest checkpoint, and the guard keeps everybody else from writing.
  */
-import { decodeUtf8, equal } from "../../core/text.ts";
+import { equal } from "../../core/text.ts";
 import { edgeRoot } from "../../core/tile.ts";
-import { checkpointPath } from "../../store/archive.ts";
-import { readSizes, restoreCheckpoint } from "../../store/checkpoints.ts";
+import { restoreCheckpoint } from "../../store/checkpoints.ts";
 import type { Transaction } from "../../store/connect.ts";
 import { readEntries } from "../../store/entries.ts";
 import { lockHead, readHead } from "../../store/heads.ts";
@@ -18,11 +17,12 @@ import { extend } from "./extend.ts";
 import type { Guard } from "./guard.ts";
 import { RecoveryError } from "./recovery.ts";
 import type { Replay } from "./replay.ts";
-import { type Survey, type Surveying, survey } from "./survey.ts";
+import { missingSizes, type Restoring, restoreCheckpoints } from "./restore-checkpoints.ts";
+import { type Survey, survey } from "./survey.ts";
 import { leftovers, unsignedAfter } from "./unsigned.ts";
 
 /** `sql` needs two connections at once. */
-export interface Recovering extends Surveying {
+export interface Recovering extends Restoring {
   appender: Appender;
   guard: Guard;
 }
@@ -100,15 +100,15 @@ export async function* writtenFrom(
 async function restore(recovering: Recovering, found: Survey): Promise<Recovered> {
   const { log } = recovering;
   const { head: before, newest, target } = found;
-  const missing = (await missingSizes(recovering, found)).length;
+  const missing = await missingSizes(recovering, found);
   let done = { after: before, unsigned: 0n, aside: 0 };
   if (before < target.size || (await surplus(recovering, found)).length > 0) {
     await replayAllBut(recovering, found);
     done = await replayLast(recovering, found);
   }
-  await restoreCheckpoints(recovering, found);
+  await restoreCheckpoints(recovering, found, missing);
   await assertAgreed(recovering);
-  const checkpoints = missing - (await missingSizes(recovering, found)).length;
+  const checkpoints = missing.length - (await missingSizes(recovering, found)).length;
   return { log, archived: newest.size, before, ...done, checkpoints };
 }
 
@@ -199,35 +199,6 @@ async function surplus(recovering: Recovering, { seal }: Survey): Promise<string
   return await transact(sql, async (tx) => {
     const head = await readHead(tx, log);
     return head === undefined ? [] : await leftovers(tx, recovering, seal, head.size);
-  });
-}
-
-async function missingSizes({ sql, log }: Recovering, { roots }: Survey): Promise<bigint[]> {
-  const known = new Set(await readSizes(sql, log));
-  return [...roots.keys()].filter((size) => size > 0n && !known.has(size));
-}
-
-/**
- * Those that the table lacks: the sealer died before it wrote them, or the database was restored. By
- * now the entries say which keys the log had; what none of them signed is passed over.
- */
-async function restoreCheckpoints(recovering: Recovering, found: Survey): Promise<void> {
-  const { archive, log, signerFor, sql } = recovering;
-  const missing = await missingSizes(recovering, found);
-  await transact(sql, async (tx) => {
-    const head = await readHead(tx, log);
-    const signer = await signerFor(tx, log, head?.size ?? 0n);
-    const read = inOrder(missing, (size) => archive.get(checkpointPath(log, size)));
-    for await (const { item: size, value: bytes } of read) {
-      const note = (bytes && decodeUtf8(bytes)) ?? "";
-      const checkpoint = signer.open(note);
-      const root = found.roots.get(size);
-      if (checkpoint?.size !== size || root === undefined) continue;
-      if (!equal(checkpoint.root, root)) {
-        throw new RecoveryError("archive-altered", `checkpoint ${size} contradicts the newest one`);
-      }
-      await restoreCheckpoint(tx, { log, size, root, note });
-    }
   });
 }
 
