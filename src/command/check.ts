@@ -35,7 +35,7 @@ export function checkCommand(): Command {
     .option(
       "--vkey <text or file>",
       "a log's key: checkpoints must be signed by one that was given; may come again " +
-        "(default: of a data folder, its own key under SERVICE_NAME)",
+        "(default: of a data folder, its own keys under SERVICE_NAME)",
       collect,
     )
     .addHelpText(
@@ -72,7 +72,7 @@ async function runCheck(sql: Sql, options: CheckOptions): Promise<Checked> {
   throw new Error("check: it ended without a summary");
 }
 
-/** The keys that were given; else, of a data folder, the one that its service signs with. */
+/** The keys that were given; else, of a data folder, those that its service signs with. */
 function notaryOf({ data, vkey: texts }: CheckCommandOptions): Pick<CheckOptions, "notary"> {
   const vkeys = texts === undefined ? ownVkeys(data) : givenVkeys(texts);
   return vkeys === undefined ? {} : { notary: { verify: verifySignature, vkeys } };
@@ -89,12 +89,13 @@ function givenVkeys(texts: readonly string[]): Vkeys {
 function ownVkeys(data: string | undefined): Vkeys | undefined {
   const place = placeOf("reader", data);
   if ("url" in place || !existsSync(place.keys.log)) return undefined;
-  const key = rawPublicKey(readSigningKey(place.keys.log));
+  const files = [place.keys.log, place.keys.nextLog].filter((file) => existsSync(file));
+  const keys = files.map((file) => rawPublicKey(readSigningKey(file)));
   const { serviceName } = readSurroundings();
-  return (log) => {
-    const vkey = parseVkey(formatVkey(`${serviceName}/${log}`, key));
-    return vkey === undefined ? [] : [vkey];
-  };
+  return (log) =>
+    keys
+      .map((key) => parseVkey(formatVkey(`${serviceName}/${log}`, key)))
+      .filter((vkey) => vkey !== undefined);
 }
 
 /** A key's text, or a file with one on each line. */

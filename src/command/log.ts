@@ -44,7 +44,7 @@ function createCommand(): Command {
       example("log create --unique-id 0c9f… --platform dotcom --billing-from 2026-11-01"),
     )
     .action(async (options: CreateOptions) => {
-      const created = await call<{ log: string; vkey: string }>(
+      const created = await call<{ log: string; vkey: string; receipt_vkey: string }>(
         apiOf(options),
         "POST",
         "/v1/logs",
@@ -57,7 +57,11 @@ function createCommand(): Command {
           duration_cap_ms: options.durationCapMs,
         },
       );
-      print(options, created, [`log   ${created.log}`, `vkey  ${created.vkey}`]);
+      print(options, created, [
+        `log      ${created.log}`,
+        `vkey     ${created.vkey}`,
+        `receipt  ${created.receipt_vkey}`,
+      ]);
     });
 }
 
