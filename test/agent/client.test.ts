@@ -20,7 +20,7 @@ function client(now?: () => number): Client {
   return new Client({
     server,
     surroundings: { ...SURROUNDINGS, sleep: async () => undefined, ...(now && { now }) },
-    timeoutMs: 100,
+    timeoutMs: 500,
     onRetry: (reason) => reasons.push(reason),
   });
 }
