@@ -112,7 +112,11 @@ export function s3Objects(
           ...{ Bucket: bucket, ChecksumAlgorithm: "SHA256" },
           Delete: { Objects, Quiet: true },
         });
-        await attempting((abortSignal) => unlessStatus(403, client.send(remove, { abortSignal })));
+        await attempting(async (abortSignal) => {
+          const answer = await unlessStatus(403, client.send(remove, { abortSignal }));
+          const failed = answer?.Errors?.find(({ Code }) => Code !== "AccessDenied");
+          if (failed !== undefined) throw new Error(`s3: ${failed.Key}: ${failed.Code}`);
+        });
       }
     },
 

@@ -1,0 +1,212 @@
+/**
+ * A small S3 server of one bucket, strict about what the archive relies on: signatures, checksums,
+ * conditional writes, pages of lists, retention. It can fail at any request, in all the ways of a network.
+ */
+import { createHash } from "node:crypto";
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { type Credentials, signatureProblem } from "./sigv4.ts";
+
+/**
+ * What becomes of a request: `lost`, it is done and the answer is not given; `cut`, half of the answer
+ * is; `silent`, nothing is said or done; a number, it is answered by that status and not done (404: there
+ * is no bucket).
+ */
+export type Fault = "lost" | "cut" | "silent" | 404 | 409 | 412 | 500 | 503;
+
+/** A request as a fault is chosen by: its method, and the key that it names. */
+export interface Asked {
+  method: string;
+  key: string;
+  /** How many came before. */
+  number: number;
+}
+
+interface StoredObject {
+  bytes: Buffer;
+  checksum: string;
+  lock?: { mode: string; until: string };
+}
+
+export interface S3Server {
+  /** `s3://bucket?…`; parameters may be added to it. */
+  url: string;
+  objects: Map<string, StoredObject>;
+  /** Requests so far. */
+  asked: Asked[];
+  fault: (asked: Asked) => Fault | undefined;
+  close(): Promise<void>;
+}
+
+interface S3Options {
+  pageSize?: number;
+  /** Takes `If-None-Match` for noise, as older stores do. */
+  replaces?: boolean;
+  locks?: boolean;
+}
+
+export const BUCKET = "archive-bucket";
+const REGION = "eu-test-1";
+const CREDENTIALS: Credentials = { accessKeyId: "AKIATEST", secretAccessKey: "worthless" };
+const NAMES: Readonly<Record<number, string>> = {
+  400: "InvalidRequest",
+  403: "AccessDenied",
+  404: "NoSuchKey",
+  409: "ConditionalRequestConflict",
+  412: "PreconditionFailed",
+  500: "InternalError",
+  501: "NotImplemented",
+  503: "SlowDown",
+};
+
+/** Listens on a free port, and lets the client of this process find the credentials. */
+export async function startS3(options: S3Options = {}): Promise<S3Server> {
+  Object.assign(process.env, {
+    AWS_ACCESS_KEY_ID: CREDENTIALS.accessKeyId,
+    AWS_SECRET_ACCESS_KEY: CREDENTIALS.secretAccessKey,
+    AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: "true",
+  });
+  const bucket = new Bucket(options);
+  const http = createServer((request, response) => {
+    bucket.serve(request, response).catch(() => request.socket.destroy());
+  });
+  http.listen(0, "127.0.0.1");
+  await once(http, "listening");
+  const { port } = http.address() as AddressInfo;
+  const endpoint = encodeURIComponent(`http://127.0.0.1:${port}`);
+  return Object.assign(bucket, {
+    url: `s3://${BUCKET}?region=${REGION}&path_style=true&endpoint=${endpoint}`,
+    close: async () => {
+      http.closeAllConnections();
+      http.close();
+      await once(http, "close");
+    },
+  });
+}
+
+class Bucket {
+  readonly objects = new Map<string, StoredObject>();
+  readonly asked: Asked[] = [];
+  fault: S3Server["fault"] = () => undefined;
+  readonly #options: S3Options;
+
+  constructor(options: S3Options) {
+    this.#options = options;
+  }
+
+  async serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk);
+    const body = Buffer.concat(chunks);
+    const url = new URL(request.url ?? "", "http://localhost");
+    const [, bucket, ...rest] = url.pathname.split("/").map(decodeURIComponent);
+    const asked = {
+      method: request.method ?? "",
+      key: rest.join("/"),
+      number: this.asked.length,
+    };
+    this.asked.push(asked);
+    const fault = this.fault(asked);
+    if (fault === "silent") return;
+    if (fault === 404) return void refuse(response, 404, "NoSuchBucket");
+    if (typeof fault === "number") return void refuse(response, fault);
+    const problem = signatureProblem(request, body, CREDENTIALS);
+    if (problem !== undefined) return void refuse(response, 403, problem);
+    if (bucket !== BUCKET) return void refuse(response, 404, "NoSuchBucket");
+    const answer = this.#answer(request, url.searchParams, asked.key, body);
+    if (fault === "lost") return void request.socket.destroy();
+    if (typeof answer === "number") return void refuse(response, answer);
+    response.writeHead(200, { ...answer.headers, "content-length": answer.body.length });
+    if (fault === "cut") {
+      response.write(answer.body.subarray(0, answer.body.length >> 1), () => {
+        request.socket.destroy();
+      });
+    } else {
+      response.end(request.method === "HEAD" ? undefined : answer.body);
+    }
+  }
+
+  #answer(request: IncomingMessage, query: URLSearchParams, key: string, body: Buffer): Answer {
+    const { method } = request;
+    if (method === "PUT") return this.#put(request, key, body);
+    if (method === "POST" && query.has("delete")) return this.#remove(request, body);
+    if (method === "GET" && query.get("list-type") === "2") return this.#list(query);
+    const stored = this.objects.get(key);
+    if (stored === undefined) return 404;
+    const { checksum, lock } = stored;
+    const headers = {
+      "x-amz-checksum-sha256": checksum,
+      ...(lock && {
+        "x-amz-object-lock-mode": lock.mode,
+        "x-amz-object-lock-retain-until-date": lock.until,
+      }),
+    };
+    return method === "GET" || method === "HEAD" ? { headers, body: stored.bytes } : 501;
+  }
+
+  #put({ headers }: IncomingMessage, key: string, bytes: Buffer): Answer {
+    const checksum = createHash("sha256").update(bytes).digest("base64");
+    if (headers["x-amz-checksum-sha256"] !== checksum) return 400;
+    if (headers["if-none-match"] !== "*") return 501;
+    if (this.objects.has(key) && !this.#options.replaces) return 412;
+    const mode = headers["x-amz-object-lock-mode"];
+    const until = headers["x-amz-object-lock-retain-until-date"];
+    if (typeof mode !== "string" || typeof until !== "string") {
+      this.objects.set(key, { bytes, checksum });
+      return { body: Buffer.of() };
+    }
+    if (!this.#options.locks || headers["x-amz-sdk-checksum-algorithm"] !== "SHA256") return 400;
+    this.objects.set(key, { bytes, checksum, lock: { mode, until } });
+    return { body: Buffer.of() };
+  }
+
+  #remove({ headers }: IncomingMessage, body: Buffer): Answer {
+    const checksum = createHash("sha256").update(body).digest("base64");
+    if (headers["x-amz-checksum-sha256"] !== checksum) return 400;
+    const errors: string[] = [];
+    for (const [, text = ""] of body.toString().matchAll(/<Key>([^<]*)<\/Key>/g)) {
+      const until = this.objects.get(text)?.lock?.until;
+      if (until === undefined || Date.parse(until) < Date.now()) this.objects.delete(text);
+      else errors.push(`<Error><Key>${text}</Key><Code>AccessDenied</Code></Error>`);
+    }
+    return { body: Buffer.from(`<DeleteResult>${errors.join("")}</DeleteResult>`) };
+  }
+
+  #list(query: URLSearchParams): Answer {
+    const [prefix, delimiter] = [query.get("prefix") ?? "", query.get("delimiter")];
+    const after = Buffer.from(query.get("continuation-token") ?? "", "hex").toString();
+    const folded = new Set(
+      Array.from(this.objects.keys())
+        .filter((key) => key.startsWith(prefix))
+        .map((key) => {
+          const end = delimiter === null ? -1 : key.indexOf(delimiter, prefix.length);
+          return end < 0 ? key : key.slice(0, end + 1);
+        }),
+    );
+    const left = Array.from(folded).filter((name) => name > after);
+    const { pageSize = 1_000 } = this.#options;
+    const page = left.sort().slice(0, pageSize);
+    const isFolder = (name: string): boolean => !this.objects.has(name);
+    const more = left.length > page.length;
+    const token = Buffer.from(page.at(-1) ?? "").toString("hex");
+    const xml = [
+      `<ListBucketResult><IsTruncated>${more}</IsTruncated>`,
+      more ? `<NextContinuationToken>${token}</NextContinuationToken>` : "",
+      ...page.map((name) =>
+        isFolder(name)
+          ? `<CommonPrefixes><Prefix>${name}</Prefix></CommonPrefixes>`
+          : `<Contents><Key>${name}</Key></Contents>`,
+      ),
+      "</ListBucketResult>",
+    ];
+    return { body: Buffer.from(xml.join("")) };
+  }
+}
+
+type Answer = number | { headers?: Record<string, string>; body: Buffer };
+
+function refuse(response: ServerResponse, status: number, code = NAMES[status] ?? "Error"): void {
+  response.writeHead(status, { "content-type": "application/xml" });
+  response.end(`<?xml version="1.0"?><Error><Code>${code}</Code></Error>`);
+}
