@@ -7,9 +7,19 @@ import { COULD_NOT_LOOK, type Exit, type Output, reason } from "./output.ts";
 import { addProve } from "./prove.ts";
 import { addReport } from "./report.ts";
 import { addVerify } from "./verify.ts";
+import { addWatch } from "./watch.ts";
 import { addWitness } from "./witness.ts";
 
-const COMMANDS = [addVerify, addBundle, addDiff, addReport, addProve, addCheckProof, addWitness];
+const COMMANDS = [
+  addVerify,
+  addBundle,
+  addDiff,
+  addReport,
+  addProve,
+  addCheckProof,
+  addWatch,
+  addWitness,
+];
 
 /** Runs the arguments after the program's name; resolves to the exit status. */
 export async function run(args: readonly string[], output: Output): Promise<Exit> {

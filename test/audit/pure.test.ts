@@ -22,6 +22,7 @@ const OF_NODE = [
   "audit/thread.ts",
   "audit/threads.ts",
   "audit/version.ts",
+  "audit/watch/state.ts",
   "audit/witness/",
 ];
 const PORTABLE = /^(?:zod|@noble\/.*)$/;
