@@ -60,8 +60,9 @@ export class SignerProcess {
 
   constructor([program, ...args]: readonly [string, ...string[]], silenceMs = SILENCE_MS) {
     this.#silenceMs = silenceMs;
-    // Its standard error is its operator's to read; nothing of it is taken for an answer.
-    const child = spawn(program, args, { stdio: ["pipe", "pipe", "inherit"] });
+    // Its standard error is its operator's to read; nothing of it is taken for an answer. In a group of
+    // its own, so that Ctrl-C leaves it there for the last seal; it goes when its input ends.
+    const child = spawn(program, args, { stdio: ["pipe", "pipe", "inherit"], detached: true });
     this.#child = child;
     this.over = new Promise((resolve) => {
       child.once("error", (error) => resolve(this.end(error)));
