@@ -13,6 +13,7 @@ import { refresh } from "../../src/flow/usage/fold.ts";
 import { rebuild } from "../../src/flow/usage/rebuild.ts";
 import { folderArchive } from "../../src/store/archive-folder.ts";
 import { CARD, jwk, kidOf, NOW, PROJECT_CLASS, QUOTA } from "../core/history.ts";
+import { freshDatabase } from "../postgres.ts";
 import {
   closeHouse,
   codes,
@@ -27,6 +28,7 @@ import {
   signerFor,
   vkeyOf,
 } from "./door.ts";
+import { restore, tablesOf } from "./restored.ts";
 
 let house: House;
 let door: Door;
@@ -144,6 +146,18 @@ async function successor(log: string, seed: number, heir: number): Promise<strin
     token_sha256: body.token_sha256,
   });
 }
+
+test("replayed from the archive into an empty database, all of it is there again to the last row", async () => {
+  const copy = await freshDatabase();
+  const logs = await house.database.reader<{ log: string }[]>`select log from heads`;
+  expect(logs.length).toBeGreaterThan(3);
+  for (const { log } of logs) {
+    await publish(log);
+    await restore(copy, house.archive, log);
+    expect(await tablesOf(copy, log)).toEqual(await tablesOf(house.database, log));
+  }
+  await copy.drop();
+});
 
 async function expectProven(): Promise<void> {
   const { owner, reader } = house.database;

@@ -1,58 +1,62 @@
 /** What a recovery asks of an archive: which logs and checkpoints there are, and room for others. */
-import { mkdtemp, readdir, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { beforeEach, expect, onTestFinished, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { encodeUtf8 } from "../../src/core/text.ts";
-import { folderArchive } from "../../src/store/archive-folder.ts";
+import { PLACES, type Place } from "./archives.ts";
 
 const LOG = "0123456789abcdef0123456789abcdef";
 const OTHER = "f".repeat(32);
 const TILE = `${LOG}/tile/0/001`;
 const bytes = encodeUtf8("what nobody signed");
+const other = encodeUtf8("what nobody signed either");
 
-let root: string;
-beforeEach(async () => {
-  root = await mkdtemp(join(tmpdir(), "minutebook-archive-"));
-  onTestFinished(() => rm(root, { recursive: true, force: true }));
-});
+describe.each(PLACES)("an archive %s", (_, make) => {
+  let place: Place;
+  beforeEach(async () => {
+    place = await make();
+  });
 
-test("logs are those with a checkpoint, sizes ascend as numbers", async () => {
-  const archive = folderArchive(root);
-  await archive.put([
-    ...["9", "10", "2"].map((size) => ({ path: `${LOG}/checkpoint/${size}`, bytes })),
-    { path: `${OTHER}/tile/0/000`, bytes },
-  ]);
-  expect(await archive.logs()).toEqual([LOG]);
-  expect(await archive.sizes(LOG)).toEqual([2n, 9n, 10n]);
-  expect(await archive.sizes(OTHER)).toEqual([]);
-});
+  test("lists logs that have a checkpoint, and sizes that ascend as numbers", async () => {
+    const archive = await place.open();
+    await archive.put([
+      ...["9", "10", "2", "300"].map((size) => ({ path: `${LOG}/checkpoint/${size}`, bytes })),
+      { path: `${OTHER}/tile/0/000`, bytes },
+    ]);
+    await place.stray("elsewhere/checkpoint/3");
+    expect(await archive.logs()).toContain(LOG);
+    expect(await archive.logs()).not.toContain("elsewhere");
+    expect(await archive.sizes(LOG)).toEqual([2n, 9n, 10n, 300n]);
+    expect(await archive.sizes(OTHER)).toEqual([]);
+  });
 
-test("what is set aside frees its name and stays readable, however often it happens", async () => {
-  const archive = folderArchive(root);
-  const other = encodeUtf8("what nobody signed either");
-  for (const content of [bytes, other, bytes]) {
-    await archive.put([{ path: TILE, bytes: content }]);
-    await archive.setAside([TILE, `${LOG}/tile/0/002`]);
-    expect(await archive.get(TILE)).toBeUndefined();
-  }
-  const aside = await readdir(join(root, LOG, "aside"));
-  const kept = await Promise.all(
-    aside.map((name) => archive.get(`${LOG}/aside/${name}/tile/0/001`)),
+  test("frees the name of what is set aside and keeps the content, however often it happens", async () => {
+    const archive = await place.open();
+    for (const content of [bytes, other, bytes]) {
+      await archive.put([{ path: TILE, bytes: content }]);
+      await archive.setAside([TILE, `${LOG}/tile/0/002`]);
+      expect(await archive.get(TILE)).toBeUndefined();
+    }
+    const files = [...(await place.files())];
+    const aside = files.filter(([path]) => /^.{32}\/aside\/[0-9a-f]{16}\/tile\/0\/001$/.test(path));
+    expect(aside.map(([, base64]) => Buffer.from(base64, "base64").toString()).sort()).toEqual([
+      "what nobody signed",
+      "what nobody signed either",
+    ]);
+    const [path = ""] = aside[0] ?? [];
+    expect(await archive.get(path)).toBeDefined();
+  });
+
+  test.each([`${LOG}/checkpoint/3`, `${LOG}/cosignature/3/01234567`])(
+    "does not set aside %s",
+    async (path) => {
+      const archive = await place.open();
+      await archive.create(path, bytes);
+      await expect(archive.setAside([path])).rejects.toThrow("stays");
+      expect(await archive.get(path)).toBeDefined();
+    },
   );
-  expect(kept.map((found) => found && Buffer.from(found).toString()).sort()).toEqual([
-    "what nobody signed",
-    "what nobody signed either",
-  ]);
-});
 
-test.each([
-  `${LOG}/checkpoint/3`,
-  `${LOG}/cosignature/3/01234567`,
-  `${LOG}/../${OTHER}/tile/0/001`,
-])("%s is not set aside", async (path) => {
-  const archive = folderArchive(root);
-  if (!path.includes("..")) await archive.create(path, bytes);
-  await expect(archive.setAside([path])).rejects.toThrow();
-  if (!path.includes("..")) expect(await archive.get(path)).toEqual(Buffer.from(bytes));
+  test("sets nothing aside that lies outside of a log", async () => {
+    const archive = await place.open();
+    await expect(archive.setAside([`${LOG}/../${OTHER}/tile/0/001`])).rejects.toThrow("stays");
+  });
 });
