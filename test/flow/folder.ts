@@ -71,7 +71,15 @@ export async function expectArchive(
   chain: Chain,
   sizes: readonly number[],
 ): Promise<void> {
-  const files = await archived(root);
+  expectFiles(await archived(root), chain, sizes);
+}
+
+/** As `expectArchive`, of an archive's files wherever they are. */
+export function expectFiles(
+  files: Map<string, string>,
+  chain: Chain,
+  sizes: readonly number[],
+): void {
   for (const size of sizes) {
     const path = `${chain.log}/checkpoint/${size}`;
     expect(openArchived(chain, files.get(path))).toEqual({
