@@ -1,18 +1,18 @@
 /** `minutebook serve` as a process of its own, configured as in production. */
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, type ChildProcessByStdio, spawn } from "node:child_process";
 import { createPublicKey, type KeyObject } from "node:crypto";
 import { once } from "node:events";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import type { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { SignJWT } from "jose";
 import { ROLES } from "../../src/flow/authenticate.ts";
 import { type FreshDatabase, freshDatabase } from "../postgres.ts";
 import { testKey } from "../signing.ts";
 
-const MAIN = new URL("../../src/main.ts", import.meta.url).pathname;
 const ISSUER = "https://issuer.example";
 const ISSUER_KEY = testKey(51).privateKey;
 
@@ -93,7 +93,7 @@ export async function serve(
   environment: Record<string, string>,
   args: readonly string[] = [],
 ): Promise<Serving> {
-  const child = start(environment, args);
+  const child = start(["serve", "--json", ...args], environment);
   const errors = collect(child);
   const url = await firstUrl(child);
   if (url === undefined) throw new Error(`serve ended before it was ready: ${errors()}`);
@@ -113,7 +113,7 @@ export async function refusal(
   environment: Record<string, string>,
   args: readonly string[] = [],
 ): Promise<{ status: number | null; errors: string }> {
-  const child = start(environment, args);
+  const child = start(["serve", "--json", ...args], environment);
   const errors = collect(child);
   const [status] = await once(child, "close");
   return { status, errors: errors() };
@@ -125,20 +125,20 @@ export async function run(
   environment: Record<string, string>,
   program = "src/main.ts",
 ): Promise<{ status: number | null; stdout: string; stderr: string }> {
-  const { PATH = "" } = process.env;
-  const script = new URL(`../../${program}`, import.meta.url).pathname;
-  const child = spawn(process.execPath, ["--import", "tsx", script, ...args], {
-    stdio: ["ignore", "pipe", "pipe"],
-    env: { PATH, ...environment },
-  });
+  const child = start(args, environment, program);
   const [stdout, stderr] = [text(child.stdout), text(child.stderr)];
   const [status] = await once(child, "close");
   return { status, stdout: await stdout, stderr: await stderr };
 }
 
-function start(environment: Record<string, string>, args: readonly string[]): ChildProcess {
+export function start(
+  args: readonly string[],
+  environment: Record<string, string>,
+  program = "src/main.ts",
+): ChildProcessByStdio<null, Readable, Readable> {
   const { PATH = "" } = process.env;
-  return spawn(process.execPath, ["--import", "tsx", MAIN, "serve", "--json", ...args], {
+  const script = new URL(`../../${program}`, import.meta.url).pathname;
+  return spawn(process.execPath, ["--import", "tsx", script, ...args], {
     stdio: ["ignore", "pipe", "pipe"],
     env: { PATH, LOG_LEVEL: "warn", ...environment },
   });
