@@ -12,7 +12,9 @@ interface Place {
 }
 
 const PATH = /^tile\/(entries|[0-9]{1,2})((?:\/x[0-9]{3})*\/[0-9]{3})(?:\.p\/([0-9]{1,3}))?$/;
-const COSIGNATURE = /^cosignature\/(?:0|[1-9][0-9]{0,18})\/[0-9a-f]{8}$/;
+/** What witnesses signed, and what a sealer was about to sign: the tree is whole without them. */
+const BESIDE =
+  /^(?:claim\/(?:0|[1-9][0-9]{0,18})|cosignature\/(?:0|[1-9][0-9]{0,18})\/[0-9a-f]{8})$/;
 const LEVEL_MAX = 63;
 
 const STRANGERS_LISTED_MAX = 10;
@@ -31,7 +33,7 @@ export async function surplus(source: Source, size: bigint, findings: Findings):
   for await (const path of source.list("")) {
     const place = placeOf(path);
     if (place === undefined) {
-      if (sizeOf(path) !== undefined || COSIGNATURE.test(path)) continue;
+      if (sizeOf(path) !== undefined || BESIDE.test(path)) continue;
       strangers.count += 1;
       if (strangers.listed.length < STRANGERS_LISTED_MAX) strangers.listed.push(path);
       continue;

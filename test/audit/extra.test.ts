@@ -45,6 +45,12 @@ test.each(["tile/0/000", "tile/0/001.p/45", "tile/0/001", "tile/1/000.p/9", "til
   },
 );
 
+test("what sealers claimed is no stranger", async () => {
+  const claims = { "claim/0": encodeUtf8("x"), "claim/300": encodeUtf8("x") };
+  const result = await auditFiles(with_(filesOf(log), claims));
+  expect(result.strangers.count).toBe(0);
+});
+
 test("files under names that no log writes are counted, and told", async () => {
   const odd = ["tile/0/000.bak", "checkpoint/latest", "checkpoint/007", "notes", "tile/0/000.p/0"];
   const strangers = Object.fromEntries(odd.map((path) => [path, encodeUtf8("x")]));
