@@ -1,11 +1,13 @@
 /** The real service is asked for everything that the OpenAPI document says it answers. */
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { z } from "zod";
+import { formatVkey } from "../../src/core/note.ts";
 import { TYP } from "../../src/core/report.ts";
 import { ROUTES, type Route } from "../../src/http/access.ts";
 import { OPERATIONS } from "../../src/http/operations.ts";
 import { kidOf, NOW } from "../core/history.ts";
 import { claimOf, reported, sign } from "../flow/door.ts";
+import { testKey } from "../signing.ts";
 import { bodyOf, mediaTypeOf, routeOf, shapeOf } from "./documented.ts";
 import {
   type Answered,
@@ -124,8 +126,16 @@ async function reports(): Promise<void> {
 async function logs(): Promise<void> {
   const publish = { json: { public: true } };
   for (const _ of [201, 200]) await tell(`POST /v1/logs/${log}/visibility`, publish);
+  const vkey = formatVkey(`minutebook.localhost/${log}`, testKey(34).publicKey);
+  const next = { json: { purpose: "checkpoint", state: "added", vkey } };
+  for (const _ of [201, 200]) await tell(`POST /v1/logs/${log}/log_keys`, next);
   const size = await sealedSize(house, log);
+  const given = await tell("POST /v1/reports", { json: { reports: [reported(1, log)] } });
+  const { receipt, results } = given.json;
+  await tell("POST /v1/receipts/prove", { json: { receipt, results, since: "1" } });
+  await tell("POST /v1/receipts/prove", { json: { receipt, results: [] } });
   for (const path of [
+    `/v1/logs/${log}/log_keys`,
     `/logs/${log}/checkpoint`,
     `/logs/${log}/checkpoint/${size}`,
     `/logs/${log}/checkpoint/${size}0`,
