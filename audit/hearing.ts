@@ -1,65 +1,56 @@
 /** What agents signed in each bundle, read ahead of the judgement that needs the entries before it. */
 import { thumbprint } from "../src/core/ed25519.ts";
-import type { Entry } from "../src/core/entry.ts";
 import { Claim, TYP } from "../src/core/report.ts";
-import { decodeBase64url } from "../src/core/text.ts";
-import type { UnknownEntry } from "./archive/block.ts";
-import type { Block } from "./archive/walk.ts";
-import { type Reader, type Reading, readStatement, type SignedText } from "./prefix/statement.ts";
+import { decodeBase64url, encodeUtf8, equal } from "../src/core/text.ts";
+import { readEntry, splitBundle } from "./archive/block.ts";
+import type { BlockFiles } from "./archive/files.ts";
+import { readStatement } from "./prefix/statement.ts";
+import type { Packed } from "./reading/bundle.ts";
+import type { Reader } from "./reading/reader.ts";
 
-/** A bundle's entries, each with what its JWS says, where its kind has an agent's. */
-export interface Heard {
-  heard: { entry: Entry | UnknownEntry; said: Reading | undefined }[];
-  width: number;
+/** A block and its bundle's entries, while these are being read; undefined where it has no bundle. */
+export interface HeardBlock {
+  files: BlockFiles;
+  bundle: Promise<Packed> | undefined;
 }
 
 /** Bundles that are being read while an earlier one is judged: enough for all threads. */
-const AHEAD = 4;
+const AHEAD = 8;
 
-export async function* hear(blocks: AsyncIterable<Block>, reader: Reader): AsyncGenerator<Heard> {
-  const queue: Promise<Heard>[] = [];
-  for await (const block of blocks) {
-    const heard = hearBlock(block, reader);
-    heard.catch(() => {}); // it is awaited below, after those before it
-    queue.push(heard);
+export async function* hear(
+  blocks: AsyncIterable<BlockFiles>,
+  reader: Reader,
+): AsyncGenerator<HeardBlock> {
+  const queue: HeardBlock[] = [];
+  for await (const files of blocks) {
+    const bytes = files.bundle?.bytes;
+    if (bytes !== undefined) learnKeys(bytes, reader);
+    const bundle = bytes && reader.read(bytes);
+    bundle?.catch(() => {}); // it is awaited by whoever comes to this block
+    queue.push({ files, bundle });
     const next = queue.length > AHEAD ? queue.shift() : undefined;
-    if (next !== undefined) yield await next;
+    if (next !== undefined) yield next;
   }
-  for (const heard of queue) yield await heard;
-}
-
-async function hearBlock({ entries, width }: Block, reader: Reader): Promise<Heard> {
-  const texts: SignedText[] = [];
-  for (const entry of entries) {
-    learn(entry, reader);
-    const text = textOf(entry);
-    if (text !== undefined) texts.push(text);
-  }
-  const readings = (await reader.read(texts)).values();
-  const heard = entries.map((entry) => ({
-    entry,
-    said: textOf(entry) === undefined ? undefined : readings.next().value,
-  }));
-  return { heard, width };
+  yield* queue;
 }
 
 /** A key names itself: whether it may sign is judged later, by the entries before. */
-function learn(entry: Entry | UnknownEntry, reader: Reader): void {
-  if (entry.kind !== "key") return;
-  const claim = readStatement(entry.body.jws, TYP.claim, Claim);
-  const key = typeof claim === "string" ? undefined : decodeBase64url(claim.payload.public_key.x);
-  if (key !== undefined && thumbprint(key) === entry.body.kid) reader.learn(entry.body.kid, key);
+function learnKeys(bundle: Uint8Array, reader: Reader): void {
+  for (const bytes of splitBundle(bundle).entries) {
+    const entry = isKey(bytes) ? readEntry(bytes) : "malformed";
+    if (entry === "malformed" || entry.kind !== "key") continue;
+    const claim = readStatement(entry.body.jws, TYP.claim, Claim);
+    const key = typeof claim === "string" ? undefined : decodeBase64url(claim.payload.public_key.x);
+    if (key !== undefined && thumbprint(key) === entry.body.kid) reader.learn(entry.body.kid, key);
+  }
 }
 
-function textOf(entry: Entry | UnknownEntry): SignedText | undefined {
-  switch (entry.kind) {
-    case "usage":
-    case "conflict":
-    case "hold":
-      return { kind: "report", text: entry.body.jws };
-    case "attestation":
-      return { kind: "attestation", text: entry.body.jws };
-    default:
-      return undefined;
-  }
+const KIND = encodeUtf8('"kind":"key"');
+/** What follows the kind has one length: an id, a hash and a version. */
+const AFTER_KIND = `,"log":"${"0".repeat(32)}","prev":"${"0".repeat(44)}","v":"1"}`.length;
+
+/** Whether an entry is one of a key, if it is one at all: read off where its kind must stand. */
+function isKey(entry: Uint8Array): boolean {
+  const end = entry.length - AFTER_KIND;
+  return end >= KIND.length && equal(entry.subarray(end - KIND.length, end), KIND);
 }

@@ -1,18 +1,17 @@
-/** One thread of `threads.ts`: learns keys, reads texts, and answers order by order. */
+/** One thread of `threads.ts`: learns keys, reads bundles, and answers order by order. */
 import { parentPort } from "node:worker_threads";
-import { packAnswer } from "./answer.ts";
 import { sha256, verifyNow } from "./native.ts";
-import { readSigned } from "./prefix/statement.ts";
+import { packBundle } from "./reading/bundle.ts";
+import { Keys } from "./reading/keys.ts";
 import type { Order } from "./threads.ts";
 
-const keys = new Map<string, Uint8Array>();
+const keys = new Keys();
 
 parentPort?.on("message", (order: Order) => {
   if (order.kind === "learn") {
-    keys.set(order.kid, order.publicKey);
+    keys.learn(order.kid, order.publicKey);
     return;
   }
-  const tools = { hash: sha256, verify: verifyNow };
-  const answer = packAnswer(order.texts.map((text) => readSigned(text, keys, tools)));
-  parentPort?.postMessage(answer, [answer.hashes.buffer]);
+  const packed = packBundle(order.bundle, { keys, hash: sha256, verify: verifyNow });
+  parentPort?.postMessage(packed, [packed.hashes.buffer]);
 });

@@ -1,56 +1,45 @@
-/** What agents signed, read and verified on all cores, while the calling thread goes on. */
+/** Bundles, read and what agents signed in them verified on all cores, while the calling thread goes on. */
 import { availableParallelism } from "node:os";
 import { Worker, type WorkerOptions } from "node:worker_threads";
-import { type Answer, unpackAnswer } from "./answer.ts";
-import type { Reader, Reading, SignedText } from "./prefix/statement.ts";
+import type { Packed } from "./reading/bundle.ts";
+import type { Reader } from "./reading/reader.ts";
 
 export interface ThreadReader extends Reader {
   /** What is still under way is never answered. */
   close(): Promise<void>;
 }
 
-/** What a thread is told: keys to learn, or texts to read and answer. */
+/** What a thread is told: keys to learn, or a bundle to read and answer. */
 export type Order =
   | { kind: "learn"; kid: string; publicKey: Uint8Array }
-  | { kind: "read"; texts: readonly SignedText[] };
+  | { kind: "read"; bundle: Uint8Array };
 
-/** Small enough that a bundle keeps four threads busy, large enough that passing it costs little. */
-const TEXTS_PER_ORDER = 64;
-/** Reading a statement costs about three times what the calling thread does with it; memory is kept. */
+/** Reading an entry costs several times what the calling thread does with it; memory is kept. */
 const THREADS_MAX = 4;
 
 interface Thread {
   worker: Worker;
   /** Orders that it was given, oldest first: it answers in this order. */
-  waiting: { answer(readings: Reading[]): void; fail(error: unknown): void }[];
+  waiting: { answer(bundle: Packed): void; fail(error: unknown): void }[];
 }
 
-/** Threads start with the first text, for a log without any needs none. */
+/** Threads start with the first bundle. */
 export function openThreads(count = Math.min(availableParallelism(), THREADS_MAX)): ThreadReader {
   const threads: Thread[] = [];
   const learned: Order[] = [];
-
-  const order = (texts: readonly SignedText[]): Promise<Reading[]> => {
-    while (threads.length < count) threads.push(startThread(learned));
-    const idlest = threads.reduce((a, b) => (b.waiting.length < a.waiting.length ? b : a));
-    return new Promise((answer, fail) => {
-      idlest.waiting.push({ answer, fail });
-      idlest.worker.postMessage({ kind: "read", texts } satisfies Order);
-    });
-  };
-
   return {
     learn: (kid, publicKey) => {
       const lesson: Order = { kind: "learn", kid, publicKey };
       learned.push(lesson);
       for (const { worker } of threads) worker.postMessage(lesson);
     },
-    read: async (texts) => {
-      const orders: Promise<Reading[]>[] = [];
-      for (let from = 0; from < texts.length; from += TEXTS_PER_ORDER) {
-        orders.push(order(texts.slice(from, from + TEXTS_PER_ORDER)));
-      }
-      return (await Promise.all(orders)).flat();
+    read: (bundle) => {
+      while (threads.length < count) threads.push(startThread(learned));
+      const idlest = threads.reduce((a, b) => (b.waiting.length < a.waiting.length ? b : a));
+      return new Promise((answer, fail) => {
+        idlest.waiting.push({ answer, fail });
+        idlest.worker.postMessage({ kind: "read", bundle } satisfies Order);
+      });
     },
     close: async () => {
       await Promise.all(threads.map(({ worker }) => worker.terminate()));
@@ -64,8 +53,8 @@ function startThread(learned: readonly Order[]): Thread {
   });
   const thread: Thread = { worker, waiting: [] };
   for (const lesson of learned) worker.postMessage(lesson);
-  worker.on("message", (answer: Answer) => {
-    thread.waiting.shift()?.answer(unpackAnswer(answer));
+  worker.on("message", (packed: Packed) => {
+    thread.waiting.shift()?.answer(packed);
   });
   worker.on("error", (error) => {
     for (const { fail } of thread.waiting.splice(0)) fail(error);

@@ -17,8 +17,7 @@ import { type Surplus, surplus } from "./archive/surplus.ts";
 import { walk } from "./archive/walk.ts";
 import { Books } from "./books.ts";
 import { CannotLook, Findings, type OpenCode } from "./finding.ts";
-import { hear } from "./hearing.ts";
-import type { Reader } from "./prefix/statement.ts";
+import type { Reader } from "./reading/reader.ts";
 import type { Source } from "./source.ts";
 import type { KeyAccount } from "./tally/counters.ts";
 import type { Month } from "./tally/months.ts";
@@ -32,7 +31,7 @@ export interface AuditOptions {
   vkeys: readonly Vkey[];
   hash: Sha256;
   verify: Verify;
-  /** Reads and verifies what agents signed, on as many cores as there are. */
+  /** Reads bundles, and verifies what agents signed in them, on as many cores as there are. */
   reader: Reader;
   openPiles: OpenPiles;
   /** Whose cosignatures count, where any are asked for. */
@@ -141,12 +140,11 @@ async function read(
   top: Checkpoint,
   walking: Walking,
 ): Promise<EntryOf<"archive_adopted">[]> {
-  const { books, onProgress, reader } = walking;
-  const blocks = walk({ ...walking, source, top });
+  const { books, onProgress } = walking;
   const adoptions: EntryOf<"archive_adopted">[] = [];
   let done = 0n;
-  for await (const { heard, width } of hear(blocks, reader)) {
-    for (const { entry, said } of heard) {
+  for await (const { entries, width } of walk({ ...walking, source, top })) {
+    for (const { entry, said } of entries) {
       books.take(entry, said);
       if (entry.kind === "archive_adopted") adoptions.push(entry);
     }

@@ -1,8 +1,10 @@
 /** A bundle as it was found, and its entries put where their indices say they belong. */
 import { decodeEntry, type Entry } from "../../src/core/entry.ts";
+import type { Hash } from "../../src/core/hash.ts";
 import { parseCanonical } from "../../src/core/json.ts";
 import { decodeBase64 } from "../../src/core/text.ts";
 import type { Findings } from "../finding.ts";
+import type { Reading } from "../prefix/statement.ts";
 
 /** An entry of a kind that this version does not know: what can be said about it all the same. */
 export interface UnknownEntry {
@@ -13,9 +15,11 @@ export interface UnknownEntry {
   prev: Uint8Array;
 }
 
+/** An entry as it was found, its leaf hash, and what its JWS says where its kind has an agent's. */
 export interface Found {
-  bytes: Uint8Array;
   entry: Entry | UnknownEntry | "malformed";
+  leaf: Hash;
+  said: Reading | undefined;
 }
 
 /**
@@ -39,7 +43,7 @@ export function splitBundle(bytes: Uint8Array): { entries: Uint8Array[]; cut: bo
  * the slot of its position; one whose slot is taken, or lies elsewhere, is one too many.
  */
 export function align(
-  entries: readonly Uint8Array[],
+  entries: readonly Found[],
   first: bigint,
   width: number,
   findings: Findings,
@@ -47,8 +51,8 @@ export function align(
   const slots: (Found | undefined)[] = Array.from({ length: width }, () => undefined);
   let swapped: bigint | undefined;
   let surplus = false;
-  entries.forEach((bytes, position) => {
-    const entry = readEntry(bytes);
+  entries.forEach((found, position) => {
+    const { entry } = found;
     const slot = entry === "malformed" ? position : Number(entry.index - first);
     const at = first + BigInt(position);
     if (slot < 0 || slot >= width || slots[slot] !== undefined) {
@@ -57,7 +61,7 @@ export function align(
       findings.add("entry-extra", { index: at }, `an entry too many at place ${at}${said}`);
       return;
     }
-    slots[slot] = { bytes, entry };
+    slots[slot] = found;
     if (slot !== position) swapped ??= at;
   });
   const complete = !surplus && !slots.includes(undefined);
@@ -67,7 +71,8 @@ export function align(
   return slots;
 }
 
-function readEntry(bytes: Uint8Array): Found["entry"] {
+/** One entry, by its schema. */
+export function readEntry(bytes: Uint8Array): Found["entry"] {
   const entry = decodeEntry(bytes);
   if (entry !== "unknown-kind") return entry;
   // The envelope was found good; only its body is of no known shape.

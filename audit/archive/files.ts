@@ -2,9 +2,10 @@
 import { concat, equal } from "../../src/core/text.ts";
 import { bundlePath, TILE_WIDTH, tilePath } from "../../src/core/tile.ts";
 import type { Findings } from "../finding.ts";
+import type { Bundle } from "../reading/bundle.ts";
 import type { Source } from "../source.ts";
 import { type OpenPiles, SortedPiles } from "../tally/piles.ts";
-import { splitBundle } from "./block.ts";
+import { type Found, splitBundle } from "./block.ts";
 import { placeOf } from "./surplus.ts";
 import type { Filled } from "./tree.ts";
 
@@ -76,23 +77,27 @@ export async function readWidth(
 }
 
 /** The bundle's entries that the checkpoint covers, or those of them that can be told apart. */
-export function entriesOf({ index, width, bundle }: BlockFiles, findings: Findings): Uint8Array[] {
+export function entriesOf(
+  { index, width, bundle }: BlockFiles,
+  read: Bundle | undefined,
+  findings: Findings,
+): Found[] {
   const first = index * BigInt(TILE_WIDTH);
-  if (bundle === undefined) {
+  if (bundle === undefined || read === undefined) {
     const where = { index: first, path: bundlePath(index, width) };
     findings.add("bundle-missing", where, "there is no such file");
     return [];
   }
   const { path } = bundle;
-  const { entries, cut } = splitBundle(bundle.bytes);
+  const { cut, found } = read;
   if (cut) {
-    const where = { index: first + BigInt(entries.length), path };
+    const where = { index: first + BigInt(found.length), path };
     findings.add("bundle-cut", where, "bytes at the end that are no entry");
   }
-  if (entries.length !== bundle.width) {
-    findings.add("bundle-width", { path }, `${entries.length} entries, not ${bundle.width}`);
+  if (found.length !== bundle.width) {
+    findings.add("bundle-width", { path }, `${found.length} entries, not ${bundle.width}`);
   }
-  return bundle.width === width ? entries : entries.slice(0, width);
+  return bundle.width === width ? found : found.slice(0, width);
 }
 
 /** The leaf hashes of a tile of level 0; undefined where it is missing or of another width. */
@@ -137,10 +142,10 @@ export async function compareTile(
 /** Compares what other checkpoints left of a bundle: a log that forked could have left it. */
 export async function compareBundles(
   source: Source,
-  { bundle, index }: BlockFiles,
-  entries: readonly Uint8Array[],
+  { bundle, index, width: covered }: BlockFiles,
   findings: Findings,
 ): Promise<void> {
+  let entries: Uint8Array[] | undefined;
   const pathOf = (as: number): string => bundlePath(index, as);
   for await (const { path, width, bytes } of otherFiles(source, pathOf, bundle)) {
     const held = splitBundle(bytes);
@@ -148,6 +153,7 @@ export async function compareBundles(
       findings.add("bundle-width", { path }, `${held.entries.length} entries, not ${width}`);
       continue;
     }
+    entries ??= splitBundle(bundle?.bytes ?? NOTHING).entries.slice(0, covered);
     const common = entries.slice(0, width);
     if (common.every((entry, i) => equal(entry, held.entries[i] ?? NOTHING))) continue;
     findings.add("bundle-partial", { path }, "not what the bundle begins with");

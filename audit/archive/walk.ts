@@ -4,10 +4,14 @@
  */
 import type { Checkpoint } from "../../src/core/checkpoint.ts";
 import { type Entry, GENESIS_PREV } from "../../src/core/entry.ts";
-import { type Hash, leafHash, type Sha256 } from "../../src/core/hash.ts";
+import type { Hash, Sha256 } from "../../src/core/hash.ts";
 import { equal } from "../../src/core/text.ts";
 import { bundlePath, TILE_WIDTH, tilePath } from "../../src/core/tile.ts";
 import type { Findings } from "../finding.ts";
+import { hear } from "../hearing.ts";
+import type { Reading } from "../prefix/statement.ts";
+import { type Bundle, unpackBundle } from "../reading/bundle.ts";
+import type { Reader } from "../reading/reader.ts";
 import type { Source } from "../source.ts";
 import type { OpenPiles } from "../tally/piles.ts";
 import { ReadAhead } from "./ahead.ts";
@@ -32,12 +36,19 @@ export interface WalkOptions {
   findings: Findings;
   checkpoints: Checkpoints;
   openPiles: OpenPiles;
+  reader: Reader;
 }
 
 /** Of a bundle: the entries that can be judged, and how many the checkpoint covers. */
 export interface Block {
-  entries: (Entry | UnknownEntry)[];
+  entries: Judged[];
   width: number;
+}
+
+/** An entry in its place, and what an agent says by it. */
+export interface Judged {
+  entry: Entry | UnknownEntry;
+  said: Reading | undefined;
 }
 
 /** A leaf whose hash is not settled before the next entry has spoken. */
@@ -54,31 +65,35 @@ const WIDTH = BigInt(TILE_WIDTH);
 
 /** Bundle by bundle, in the order of the log, and no further than there is something to read. */
 export async function* walk(options: WalkOptions): AsyncGenerator<Block> {
-  const { findings, openPiles, source, top } = options;
+  const { reader, top } = options;
   const walker = new Walker(options);
-  const blocks = new ReadAhead(source, top.size);
-  const { end } = blocks;
-  let later: Iterator<bigint> | undefined;
-  let index = 0n;
-  while (index < end) {
-    const files = await blocks.read(index);
-    const { width } = files;
-    if (files.bundle !== undefined || files.tile !== undefined) {
-      yield { entries: await walker.block(files), width };
-      index += 1n;
-      continue;
-    }
-    later ??= await blocksAfter(source, index, openPiles);
-    const first = index * WIDTH;
-    const path = bundlePath(index, width);
-    index = nextOf(later, index) ?? end;
-    if (index > end) index = end;
-    const last = (index < end ? index * WIDTH : top.size) - 1n;
-    const detail = `neither bundles nor tiles of entries ${first} to ${last}`;
-    findings.add("bundle-missing", { index: first, path }, detail);
-    await walker.gap();
+  let next = 0n;
+  for await (const { bundle, files } of hear(blocksOf(options), reader)) {
+    if (files.index > next) await walker.gap(next, files.index * WIDTH);
+    const packed = await bundle;
+    const read = packed && unpackBundle(packed);
+    yield { entries: await walker.block(files, read), width: files.width };
+    next = files.index + 1n;
   }
+  if (next * WIDTH < top.size) await walker.gap(next, top.size);
   await walker.end();
+}
+
+/** All blocks of which there is a bundle or a tile. */
+async function* blocksOf({ openPiles, source, top }: WalkOptions): AsyncGenerator<BlockFiles> {
+  const blocks = new ReadAhead(source, top.size);
+  let later: Iterator<bigint> | undefined;
+  let index: bigint | undefined = 0n;
+  while (index !== undefined && index < blocks.end) {
+    const files = await blocks.read(index);
+    if (files.bundle !== undefined || files.tile !== undefined) {
+      yield files;
+      index += 1n;
+    } else {
+      later ??= await blocksAfter(source, index, openPiles);
+      index = nextOf(later, index);
+    }
+  }
 }
 
 /** The smallest above `index`, of numbers that ascend. */
@@ -88,6 +103,10 @@ function nextOf(numbers: Iterator<bigint>, index: bigint): bigint | undefined {
     if (done) return undefined;
     if (value > index) return value;
   }
+}
+
+function min(a: bigint, b: bigint): bigint {
+  return a < b ? a : b;
 }
 
 class Walker {
@@ -107,18 +126,16 @@ class Walker {
     this.#tree = new Tree(options.hash);
   }
 
-  async block(files: BlockFiles): Promise<(Entry | UnknownEntry)[]> {
+  async block(files: BlockFiles, bundle: Bundle | undefined): Promise<Judged[]> {
     const { findings, source } = this.#options;
     const first = files.index * WIDTH;
-    const entries = entriesOf(files, findings);
     const tile = leavesOf(files);
-    const judged: (Entry | UnknownEntry)[] = [];
-    align(entries, first, files.width, findings).forEach((found, i) => {
+    const judged: Judged[] = [];
+    align(entriesOf(files, bundle, findings), first, files.width, findings).forEach((found, i) => {
       const index = first + BigInt(i);
       const entry = found?.entry === "malformed" ? undefined : found?.entry;
       const before = this.#settle((leaf) => entry !== undefined && equal(entry.prev, leaf));
-      const leaf = found && leafHash(found.bytes, this.#options.hash);
-      this.#pending = { index, found: leaf, tile: tile?.[i] };
+      this.#pending = { index, found: found?.leaf, tile: tile?.[i] };
       if (found === undefined) {
         // Where the whole bundle is missing, that was said once.
         if (files.bundle !== undefined) findings.add("entry-missing", { index }, "there is none");
@@ -126,16 +143,23 @@ class Walker {
         findings.add("entry-malformed", { index }, "not the canonical bytes of an entry");
       } else if (this.#fits(entry, before)) {
         if (entry.kind === "log_key") this.#options.checkpoints.note(entry);
-        judged.push(entry);
+        judged.push({ entry, said: found.said });
       }
     });
     await this.#compare();
-    await compareBundles(source, files, entries, findings);
+    await compareBundles(source, files, findings);
     return judged;
   }
 
-  /** There is nothing to take the next leaves from: what comes after them is judged without the tree. */
-  async gap(): Promise<void> {
+  /**
+   * From bundle `index` up to entry `end` there is nothing to take leaves from: what comes after them is
+   * judged without the tree.
+   */
+  async gap(index: bigint, end: bigint): Promise<void> {
+    const first = index * WIDTH;
+    const where = { index: first, path: bundlePath(index, Number(min(WIDTH, end - first))) };
+    const detail = `neither bundles nor tiles of entries ${first} to ${end - 1n}`;
+    this.#options.findings.add("bundle-missing", where, detail);
     this.#settle(() => false);
     this.#pending = undefined;
     await this.#compare();

@@ -44,13 +44,6 @@ export interface SignedText {
   text: string;
 }
 
-/** Reads texts here or elsewhere, and answers in the order that it was asked. */
-export interface Reader {
-  /** `kid` must be the key's thumbprint. Counts for what is read later. */
-  learn(kid: string, publicKey: Uint8Array): void;
-  read(texts: readonly SignedText[]): Promise<Reading[]>;
-}
-
 export function readSigned(
   { kind, text }: SignedText,
   keys: ReadonlyMap<string, Uint8Array>,

@@ -9,7 +9,7 @@ import { rootHash } from "../../src/core/merkle.ts";
 import { parseVkey } from "../../src/core/note.ts";
 import { decodeBase64, decodeHex, encodeHex, encodeUtf8 } from "../../src/core/text.ts";
 import { bundlePath, tilePath } from "../../src/core/tile.ts";
-import { readHere } from "../prefix/reader.ts";
+import { readHere } from "../reading/reader.ts";
 import type { Source } from "../source.ts";
 import { memoryPiles } from "../tally/memory.ts";
 import { type AuditOptions, type AuditResult, audit } from "../verify.ts";
@@ -51,11 +51,12 @@ const ROOTS = [
 ];
 
 /** RFC 8032 §7.1, test 2. */
-const ED25519 = {
-  publicKey: "3d4017c3e843895a92b70aa74d1b7ebc9c982ccf2ec4968cc0cd55f12af4660c",
-  message: "72",
-  signature:
+export const ED25519_ANSWER = {
+  publicKey: hex("3d4017c3e843895a92b70aa74d1b7ebc9c982ccf2ec4968cc0cd55f12af4660c"),
+  message: hex("72"),
+  signature: hex(
     "92a009a9f0d4cab8720e820b5f642540a2b27b5416503f8fb3762223ebdb69da085ac1e43e15996e458f3613d0f11d8c387b2eaeb4302aeeb00d291612bb0c00",
+  ),
 };
 
 export async function selfTest(tools: Tools): Promise<SelfTest[]> {
@@ -80,8 +81,8 @@ function rootOf(size: number, { hash }: Tools): string {
 
 /** Whether the signature holds over a message of which a bit may be flipped. */
 function holds(flip: 0 | 1, { verify }: Tools): boolean {
-  const message = hex(ED25519.message).map((byte) => byte ^ flip);
-  return verdict(hex(ED25519.signature), message, hex(ED25519.publicKey), verify);
+  const message = ED25519_ANSWER.message.map((byte) => byte ^ flip);
+  return verdict(ED25519_ANSWER.signature, message, ED25519_ANSWER.publicKey, verify);
 }
 
 /** The same log, but that its job is said to have cost nothing. */

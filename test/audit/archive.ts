@@ -1,6 +1,6 @@
 /** Archives in memory, honest until a test changes them, and the audit of one. */
 import { sha256, verifyNow } from "../../audit/native.ts";
-import { readHere } from "../../audit/prefix/reader.ts";
+import { readHere } from "../../audit/reading/reader.ts";
 import type { Source } from "../../audit/source.ts";
 import { openSpill } from "../../audit/spill.ts";
 import { type AuditOptions, type AuditResult, audit } from "../../audit/verify.ts";
