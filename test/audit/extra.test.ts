@@ -45,6 +45,14 @@ test.each(["tile/0/000", "tile/0/001.p/45", "tile/0/001", "tile/1/000.p/9", "til
   },
 );
 
+test("an archive that retention went over is as good as it was", async () => {
+  const gone = /^checkpoint\/100$|^tile\/(?:entries|0)\/000\.p\//;
+  const files = new Map(Array.from(LONG).filter(([path]) => !gone.test(path)));
+  expect(files.size).toBeLessThan(LONG.size - 4);
+  const result = await auditFiles(files);
+  expect([said(result).codes, exitOf(result)]).toEqual([[], exitOf(await auditFiles(LONG))]);
+});
+
 test("what sealers claimed is no stranger", async () => {
   const claims = { "claim/0": encodeUtf8("x"), "claim/300": encodeUtf8("x") };
   const result = await auditFiles(with_(filesOf(log), claims));
