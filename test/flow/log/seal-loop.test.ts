@@ -1,6 +1,8 @@
 import { rename } from "node:fs/promises";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { sealDirty, sealLoop } from "../../../src/flow/log/seal-loop.ts";
+import { type Archive, ArchiveError } from "../../../src/store/archive.ts";
+import { folderArchive } from "../../../src/store/archive-folder.ts";
 import { type FreshDatabase, freshDatabase } from "../../postgres.ts";
 import { CHAIN_START, Chain, checkpointed, failOn, sealerOf } from "../chain.ts";
 import { archiveFolder } from "../folder.ts";
@@ -113,6 +115,65 @@ test("goes on when the database was away", async () => {
   await expect.poll(() => failures.length, { interval: 5 }).toBeGreaterThan(0);
   away = false;
   await expect.poll(() => checkpointed(db.reader, chain.log), { interval: 5 }).toEqual([1n]);
+  stop.abort();
+  await done;
+});
+
+test("of logs that share a transaction one that cannot be signed keeps no other from being", async () => {
+  const chains = [21, 22, 23].map((number) => new Chain(number));
+  for (const chain of chains) await chain.growTo(db.writer, 5);
+  const archive = folderArchive(await archiveFolder());
+  const [, bad] = chains;
+  const full: Archive = {
+    ...archive,
+    create: async (path, bytes) => {
+      if (path === `${bad?.log}/checkpoint/5`)
+        throw new ArchiveError("archive-unavailable", "full");
+      return await archive.create(path, bytes);
+    },
+  };
+  const failed: unknown[] = [];
+  const sealer = sealerOf(db.writer, full);
+  await sealDirty(sealer, (error, log) => failed.push([log, error]));
+  const ours = failed.filter((failure) => Array.isArray(failure) && failure[0] === bad?.log);
+  expect(ours).toEqual([[bad?.log, expect.objectContaining({ code: "archive-unavailable" })]]);
+  for (const chain of chains) {
+    const sizes = await checkpointed(db.reader, chain.log);
+    expect(sizes).toEqual(chain === bad ? [] : [5n]);
+  }
+});
+
+test("a long tail is sealed piece by piece, the last one too", async () => {
+  const chain = new Chain(24);
+  await chain.growTo(db.writer, 2_500);
+  const sealer = sealerOf(db.writer, await archiveFolder());
+  for (let round = 0; round < 4; round += 1) {
+    await sealDirty(sealer, () => undefined, { entriesMax: 1_000n });
+  }
+  expect(await checkpointed(db.reader, chain.log)).toEqual([1_000n, 2_000n, 2_500n]);
+});
+
+test("a log that grows all the time is sealed no more often than said", async () => {
+  const chain = new Chain(25);
+  const sealer = sealerOf(db.writer, await archiveFolder());
+  await chain.growTo(db.writer, 1);
+  const stop = new AbortController();
+  onTestFinished(() => stop.abort());
+  let rounds = 0;
+  const { done } = sealLoop({
+    ...sealer,
+    intervalMs: 3_600_000,
+    signal: stop.signal,
+    onFailure: () => undefined,
+    onRound: () => {
+      rounds += 1;
+    },
+  });
+  await expect.poll(() => checkpointed(db.reader, chain.log), { interval: 5 }).toEqual([1n]);
+  await chain.growTo(db.writer, 2);
+  const before = rounds;
+  await expect.poll(() => rounds, { interval: 5 }).toBeGreaterThan(before + 2);
+  expect(await checkpointed(db.reader, chain.log)).toEqual([1n]);
   stop.abort();
   await done;
 });
