@@ -99,10 +99,10 @@ export async function* writtenFrom(
 
 async function restore(recovering: Recovering, found: Survey): Promise<Recovered> {
   const { log } = recovering;
-  const { head: before, newest, target } = found;
+  const { head: before, newest } = found;
   const missing = await missingSizes(recovering, found);
   let done = { after: before, unsigned: 0n, aside: 0 };
-  if (before < target.size || (await surplus(recovering, found)).length > 0) {
+  if (await isWanting(recovering, found)) {
     await replayAllBut(recovering, found);
     done = await replayLast(recovering, found);
   }
@@ -191,6 +191,20 @@ async function startAfter(
   const found = await readHead(sql, log);
   if (found === undefined) throw new Error("recover: a log that went away");
   return found;
+}
+
+/** A sealer that is at work looks like one that died, until its transaction is seen. */
+async function isWanting(recovering: Recovering, found: Survey): Promise<boolean> {
+  const { log, sql } = recovering;
+  if (found.head < found.target.size) return true;
+  const sealed = await transact(sql, (tx) => readSeal(tx, log));
+  return sealed.size < found.newest.size || (await stillSurplus(recovering, found));
+}
+
+/** What a sealer is putting just now looks like surplus once, and not again when its entries are seen. */
+async function stillSurplus(recovering: Recovering, found: Survey): Promise<boolean> {
+  const suspects = new Set(await surplus(recovering, found));
+  return suspects.size > 0 && (await surplus(recovering, found)).some((path) => suspects.has(path));
 }
 
 /** Paths that are in the way of a log that is not behind. */

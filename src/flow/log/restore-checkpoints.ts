@@ -5,6 +5,7 @@ import { checkpointPath, cosignaturePath } from "../../store/archive.ts";
 import { readSizes, restoreCheckpoint, type StoredCheckpoint } from "../../store/checkpoints.ts";
 import { insertCosignature } from "../../store/cosignatures.ts";
 import { readHead } from "../../store/heads.ts";
+import { readSeal } from "../../store/seals.ts";
 import { transact } from "../../store/transact.ts";
 import { inOrder } from "./archived.ts";
 import { openCosignature, textOf } from "./cosigned.ts";
@@ -39,9 +40,12 @@ export async function restoreCheckpoints(
   const { archive, log, signerFor, sql } = restoring;
   const restored = await transact(sql, async (tx) => {
     const head = await readHead(tx, log);
+    // Past the seal a sealer may be about to write the row itself.
+    const { size: sealed } = await readSeal(tx, log);
+    const settled = sizes.filter((size) => size <= sealed);
     const signer = await signerFor(tx, log, head?.size ?? 0n);
     const checkpoints: StoredCheckpoint[] = [];
-    const read = inOrder(sizes, (size) => archive.get(checkpointPath(log, size)));
+    const read = inOrder(settled, (size) => archive.get(checkpointPath(log, size)));
     for await (const { item: size, value: bytes } of read) {
       const note = (bytes && decodeUtf8(bytes)) ?? "";
       const checkpoint = signer.open(note);

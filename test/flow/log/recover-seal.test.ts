@@ -189,3 +189,21 @@ test("with its tail in the database, a dead sealer's files are no reason to do a
     aside: 0,
   });
 });
+
+test("a checkpoint whose sealer died before it wrote the row is recorded, and the next seal goes on from it", async () => {
+  const root = await archiveFolder();
+  await cp(house.archive, root, { recursive: true });
+  const archive = folderArchive(root);
+  const create: Archive["create"] = async (path, bytes) => {
+    const created = await archive.create(path, bytes);
+    if (path.includes("/checkpoint/")) throw new Error("killed");
+    return created;
+  };
+  const dead = sealerOn(house.database.writer, { ...archive, create });
+  await expect(seal({ ...dead, log })).rejects.toThrow("killed");
+  const found = await restore(house.database, root, log);
+  expect(found).toMatchObject({ archived: head, before: head, after: head, checkpoints: 1 });
+  await submit(house.database, root, 5, 5_000);
+  await sealOn(house.database, root);
+  await expectSound(house.database, root);
+});

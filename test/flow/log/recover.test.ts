@@ -155,3 +155,21 @@ test("two at once, from nothing, leave what one would have left", async () => {
   expect(await tablesOf(copy, log)).toEqual(await tablesOf(house.database, log));
   await goOn(log, 6);
 });
+
+test("beside a service that writes and seals it finds nothing to do", async () => {
+  const log = await begun(door, "healthy", 7);
+  await sealAll(log);
+  let over = false;
+  const serving = (async () => {
+    for (let round = 1; !over; round += 1) {
+      await fill(door, log, 7, 30, round * 1_000);
+      await sealAll(log);
+    }
+  })();
+  for (let look = 0; look < 5; look += 1) {
+    const found = await restore(house.database, house.archive, log);
+    expect(found).toMatchObject({ unsigned: 0n, aside: 0, checkpoints: 0, before: found.after });
+  }
+  over = true;
+  await serving;
+});
