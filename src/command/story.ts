@@ -17,10 +17,10 @@ import { example } from "./option.ts";
 import { applySetup, type InstanceSetUp } from "./setup.ts";
 import type { MonthRow, Story } from "./story/facts.ts";
 import { page } from "./story/page.ts";
-import { buildScene, crashScene, Host, outageScene, usageOf } from "./story/scenes.ts";
+import { buildScene, crashScene, Host, outageScene, proofOf, usageOf } from "./story/scenes.ts";
 import { runCommand, type ServiceProcess, startService } from "./story/service-process.ts";
 import { tamperArchive, tamperDatabase, urlOf } from "./story/tamper.ts";
-import { auditVerdict, checkVerdict } from "./story/verdict.ts";
+import { auditVerdict, checkVerdict, proofVerdict } from "./story/verdict.ts";
 
 interface DemoOptions {
   data: string;
@@ -121,6 +121,8 @@ async function play(
     );
     status("verifying, and verifying what was changed");
     const proofs = await trustNobody(data, api, instance, BigInt(build.index));
+    const account = await host.holdToReceipts(log);
+    const proof = await proofScene(data, await proofOf(api, log, firstBuild), instance.vkey);
     const [{ platform = "" } = {}] = setup.instances;
     const story = {
       version: VERSION,
@@ -129,11 +131,18 @@ async function play(
       month: monthOf(usage),
       outage,
       crash: crash.facts,
-      ...proofs,
+      receipts: {
+        proven: String(account.promises.proven),
+        broken: String(account.promises.broken),
+        size: account.size,
+      },
+      tampered: proofs.tampered,
+      verified: { ...proofs.verified, proof: proof.verdict },
       serving: {
         url: first.url,
         data: near(data),
         vkey_file: near(join(data, "log.vkey")),
+        proof_file: near(proof.file),
         token_files: tokens.files,
       },
     };
@@ -178,7 +187,7 @@ async function trustNobody(
   api: Api,
   { log, vkey }: InstanceSetUp,
   index: bigint,
-): Promise<Pick<Story, "verified" | "tampered">> {
+): Promise<{ verified: { archive: string; database: string }; tampered: Story["tampered"] }> {
   const vkeyFile = join(data, "log.vkey");
   await writeFile(vkeyFile, `${vkey}\n`);
   const size = await sealedSize(api, log);
@@ -210,6 +219,18 @@ async function trustNobody(
   } finally {
     await rm(copies, { recursive: true, force: true });
   }
+}
+
+/** What a customer does with one build's proof. */
+async function proofScene(
+  data: string,
+  proof: string,
+  vkey: string,
+): Promise<{ file: string; verdict: string }> {
+  const file = join(data, "build.tlog-proof");
+  await writeFile(file, proof);
+  const args = ["check-proof", file, "--vkey", vkey, "--json"];
+  return { file, verdict: proofVerdict(await runCommand("minutebook-audit", args)) };
 }
 
 /** Waits until a checkpoint covers every entry, and the views have folded them. */

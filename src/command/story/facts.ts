@@ -37,8 +37,16 @@ export interface Story {
     before: string;
     after: string;
   };
-  verified: { archive: string; database: string };
+  /** Promises of the service that the agent has proven, and under how large a checkpoint. */
+  receipts: { proven: string; broken: string; size: string };
+  verified: { proof: string; archive: string; database: string };
   tampered: { index: string; archive: string; database: string };
-  serving: { url: string; data: string; vkey_file: string; token_files: Record<string, string> };
+  serving: {
+    url: string;
+    data: string;
+    vkey_file: string;
+    proof_file: string;
+    token_files: Record<string, string>;
+  };
   seconds: string;
 }

@@ -72,9 +72,11 @@ function crash({ crash }: Story): string[] {
   ];
 }
 
-function tampered({ tampered, verified }: Story): string[] {
+function tampered({ receipts, serving, tampered, verified }: Story): string[] {
   return [
     "5  Trust nobody",
+    `   receipts of the service, held against the log by the agent: ${receipts.proven} kept, ${receipts.broken} broken`,
+    `   check-proof ${serving.proof_file}, without a network: ${verified.proof}`,
     `   minutebook-audit verify   ${verified.archive}`,
     `   minutebook check          ${verified.database}`,
     `   one digit of entry ${tampered.index} changed in a copy of the archive:   ${tampered.archive}`,

@@ -2,7 +2,15 @@
 import { createHash } from "node:crypto";
 import { cp, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { AgentState, Client, claim, importFolder, SURROUNDINGS } from "../../agent/index.ts";
+import {
+  type Account,
+  AgentState,
+  Client,
+  check,
+  claim,
+  importFolder,
+  SURROUNDINGS,
+} from "../../agent/index.ts";
 import { type Api, call } from "../api.ts";
 import { type DemoBuild, OUTAGE, usageLogName } from "../demo.ts";
 import type { BuildFacts, Story } from "./facts.ts";
@@ -27,10 +35,12 @@ interface UsageAnswer {
 /** The agent of the demo's runner host, with all it keeps in `folder`. */
 export class Host {
   readonly #state: AgentState;
+  readonly #client: Client;
   readonly #logs: string;
 
-  private constructor(state: AgentState, logs: string) {
+  private constructor(state: AgentState, client: Client, logs: string) {
     this.#state = state;
+    this.#client = client;
     this.#logs = logs;
   }
 
@@ -44,7 +54,7 @@ export class Host {
     await claim(state, client, { log, token });
     const logs = join(folder, "usage-log");
     await mkdir(logs, { recursive: true });
-    return new Host(state, logs);
+    return new Host(state, client, logs);
   }
 
   async write(builds: readonly DemoBuild[], at: number): Promise<string> {
@@ -67,6 +77,14 @@ export class Host {
     });
   }
 
+  /** Holds the log to every receipt that it gave. */
+  async holdToReceipts(log: string): Promise<Account> {
+    return await check(this.#state, log, this.#client, {
+      batch: BATCH,
+      onProgress: () => undefined,
+    });
+  }
+
   close(): void {
     this.#state.close();
   }
@@ -83,6 +101,8 @@ interface ShownUsage {
   leaf: string;
   /** base64 of the entry's bytes. */
   entry: string;
+  /** C2SP tlog-proof; absent while no checkpoint covers the entry. */
+  proof?: string;
   kid: string;
   jws: string;
   report: { counter: string };
@@ -122,6 +142,13 @@ export async function buildScene(api: Api, log: string, build: DemoBuild): Promi
     compute_ms,
     compute_minutes,
   };
+}
+
+/** What a customer is given for one build. @throws Error while no checkpoint covers it */
+export async function proofOf(api: Api, log: string, build: DemoBuild): Promise<string> {
+  const { proof } = await usageOfBuild(api, log, build);
+  if (proof === undefined) throw new Error("story: a sealed build without its proof");
+  return proof;
 }
 
 /** What a platform that measures from the outside would have billed for the same build. */

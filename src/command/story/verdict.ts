@@ -26,6 +26,18 @@ export function auditVerdict({ status, output }: Finished): string {
   return `exit ${status}, ${log?.could_not_look ?? what}`;
 }
 
+interface ProofDocument {
+  exit: number;
+  size?: string;
+  findings?: { code: string }[];
+}
+
+export function proofVerdict({ status, output }: Finished): string {
+  const { findings = [], size } = JSON.parse(output) as ProofDocument;
+  const [first] = findings;
+  return `exit ${status}, ${first === undefined ? `in the log, under a checkpoint of ${size} entries` : first.code}`;
+}
+
 export function checkVerdict({ status, output }: Finished): string {
   const { entries, findings } = JSON.parse(output) as CheckDocument;
   const [first] = findings.listed;
