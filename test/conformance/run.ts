@@ -6,7 +6,7 @@ import { checkUsage } from "./usage.ts";
 import type { Vector } from "./vector.ts";
 import { checkVectors } from "./vectors.ts";
 
-const CHECKS: Record<string, (folder: string) => AsyncIterable<Vector> | Iterable<Vector>> = {
+const CHECKS: Record<string, (folder: string) => AsyncIterable<Vector>> = {
   usage: checkUsage,
   vectors: checkVectors,
 };
