@@ -49,6 +49,7 @@ async function restoredAtFirst(): Promise<void> {
   const before = await archiveFolder();
   await cp(root, before, { recursive: true });
   await rm(join(before, log, "checkpoint", String(size)));
+  await rm(join(before, log, "claim", String(first)));
   await rm(join(before, log, "tile"), { recursive: true });
   await folderArchive(before).put(await filesOf(first));
   await restore(copy, before, log);
