@@ -1,5 +1,14 @@
 /** An archive in a folder: `<folder>/<log>/tile/…` and `<folder>/<log>/checkpoint/…`. */
-import { closeSync, constants, type Dirent, fstatSync, openSync, readSync } from "node:fs";
+import {
+  closeSync,
+  constants,
+  type Dir,
+  type Dirent,
+  fstatSync,
+  openSync,
+  readSync,
+  statSync,
+} from "node:fs";
 import { mkdir, open, opendir, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { CannotLook } from "./finding.ts";
@@ -89,13 +98,19 @@ function readFile(path: string, max: number): Uint8Array {
 }
 
 async function* filesBelow(root: string, path: string): AsyncGenerator<string> {
-  const folder = await orNothing(path, () => opendir(join(root, path), { bufferSize: 1024 }));
+  const folder = await orNothing(path, async () => openFolder(join(root, path)));
   if (folder === undefined) return;
   for await (const entry of folder) {
     const below = path === "" ? entry.name : `${path}/${entry.name}`;
     if (entry.isDirectory()) yield* filesBelow(root, below);
     else yield below;
   }
+}
+
+/** Asked first whether it is there: for most bundles and tiles there is none, and opening says so late. */
+async function openFolder(path: string): Promise<Dir | undefined> {
+  if (statSync(path, { throwIfNoEntry: false }) === undefined) return undefined;
+  return await opendir(path, { bufferSize: 1024 });
 }
 
 async function* entriesOf(folder: string): AsyncGenerator<Dirent> {

@@ -30,8 +30,11 @@ const LINE_CODES: ReadonlySet<string> = new Set([
   "wrong-log",
 ]);
 
-/** A statement, and the key that the prefix knows its signer by. */
-type Signed<S> = S & { key: Key };
+/** A report, and the key that the prefix knows its signer by. */
+interface Signed {
+  said: SaidReport;
+  key: Key;
+}
 
 export class Judgement {
   readonly #state: State;
@@ -55,15 +58,17 @@ export class Judgement {
   /** `said` is what the entry's JWS says, where the kind has one. Other kinds are passed over. */
   judge(entry: Entry, said: Reading | undefined): void {
     if (entry.kind === "disposition") this.#disposition(entry);
-    const signed = said && this.#signed(entry.index, said);
-    if (signed?.kind === "attestation") {
-      this.#attestation(entry.index, signed);
-    } else if (signed !== undefined) {
-      this.#report(entry, signed);
+    if (typeof said === "string") {
+      this.#findings.add(said, { index: entry.index }, "what the entry holds cannot be read");
+    } else if (said !== undefined) {
+      const key = this.#signer(entry.index, said);
+      if (key === undefined) return;
+      if (said.kind === "attestation") this.#attestation(entry.index, said, key);
+      else this.#report(entry, { said, key });
     }
   }
 
-  #report(entry: Entry, signed: Signed<SaidReport>): void {
+  #report(entry: Entry, signed: Signed): void {
     switch (entry.kind) {
       case "usage":
         this.#usage(entry, signed);
@@ -78,39 +83,40 @@ export class Judgement {
     }
   }
 
-  #usage({ at, body, index }: EntryOf<"usage">, signed: Signed<SaidReport>): void {
+  #usage({ at, body, index }: EntryOf<"usage">, signed: Signed): void {
     const released = body.hold !== undefined;
     this.#account(index, signed, released ? ACCOUNT.released : ACCOUNT.usage);
     if (released) this.#open.add("released-hold", { index }, `of entry ${body.hold}`);
-    const { key, payload: report } = signed;
+    const { key } = signed;
+    const report = signed.said.payload;
     const expected = judge(this.#state, key, report, at);
     if (typeof expected !== "string") this.#compare(index, body, expected);
     else if (!released) this.#findings.add(expected, { index }, "it stands as usage");
-    this.#book(index, signed, { as: STATED.usage });
+    this.#book(index, signed.said, { as: STATED.usage });
     this.#tallies.charge(chargeOf(this.#state, index, body, report));
   }
 
-  #conflict({ at, body, index }: EntryOf<"conflict">, signed: Signed<SaidReport>): void {
+  #conflict({ at, body, index }: EntryOf<"conflict">, signed: Signed): void {
     this.#account(index, signed, ACCOUNT.conflict);
-    const expected = judge(this.#state, signed.key, signed.payload, at);
+    const expected = judge(this.#state, signed.key, signed.said.payload, at);
     if (typeof expected === "string") {
       this.#findings.add(expected, { index }, "it stands as a conflict");
     }
-    this.#book(index, signed, { as: STATED.conflict, stands: BigInt(body.stands) });
+    this.#book(index, signed.said, { as: STATED.conflict, stands: BigInt(body.stands) });
   }
 
-  #hold({ at, body, index }: EntryOf<"hold">, signed: Signed<SaidReport>): void {
+  #hold({ at, body, index }: EntryOf<"hold">, signed: Signed): void {
     this.#account(index, signed, ACCOUNT.hold);
-    const expected = judge(this.#state, signed.key, signed.payload, at);
+    const expected = judge(this.#state, signed.key, signed.said.payload, at);
     if (expected !== body.code) {
       const reason = typeof expected === "string" ? expected : "none";
       this.#findings.add("hold-unfounded", { index }, `held as ${body.code}, reason: ${reason}`);
     }
-    this.#book(index, signed, { as: STATED.hold });
+    this.#book(index, signed.said, { as: STATED.hold });
   }
 
   /** Whoever holds a key that has ended must not vouch for more of its counters. */
-  #attestation(index: bigint, { key, payload }: Signed<SaidAttestation>): void {
+  #attestation(index: bigint, { payload }: SaidAttestation, key: Key): void {
     if (key.end !== undefined && BigInt(payload.counter) > key.end) {
       const detail = `counter ${payload.counter} attested, the key's last is ${key.end}`;
       this.#findings.add("key-has-ended", { index }, detail);
@@ -157,18 +163,15 @@ export class Judgement {
     }
   }
 
-  #account(index: bigint, { digest, key, payload }: Signed<SaidReport>, as: Account): void {
+  #account(index: bigint, { key, said }: Signed, as: Account): void {
+    const { digest, payload } = said;
     this.#tallies.accounts.note(digest, index, as, index);
     this.#tallies.counters.note(key, BigInt(payload.counter), digest, index);
     if (as === ACCOUNT.usage || as === ACCOUNT.released) this.#tallies.standing.note(index);
   }
 
-  #signed(index: bigint, said: Reading): Signed<SaidReport | SaidAttestation> | undefined {
-    if (typeof said === "string") {
-      this.#findings.add(said, { index }, "what the entry holds cannot be read");
-      return undefined;
-    }
-    const { holds, kid, payload } = said;
+  /** The key of whoever signed it; undefined if nobody knows it. */
+  #signer(index: bigint, { holds, kid, payload }: SaidReport | SaidAttestation): Key | undefined {
     const key = this.#state.keys.get(kid);
     if (key === undefined) {
       this.#findings.add("jws-key", { index }, `signed by the unknown key ${kid}`);
@@ -179,7 +182,7 @@ export class Judgement {
     if (payload.log !== this.#state.id) {
       this.#findings.add("jws-log", { index }, `a statement for log ${payload.log}`);
     }
-    return { ...said, key };
+    return key;
   }
 
   /** A runner that no enrolment names has no tracking, and then nothing stands for its jobs. */
@@ -190,7 +193,7 @@ export class Judgement {
   }
 
   #compare(index: bigint, body: Body<"usage">, expected: Expected): void {
-    for (const name of Object.keys(expected) as (keyof Expected)[]) {
+    for (const name of EXPECTED) {
       if (body[name] === expected[name]) continue;
       const detail = `${name} is ${body[name]}, and by the entries before ${expected[name]}`;
       this.#findings.add("rating", { index }, detail);
@@ -199,23 +202,37 @@ export class Judgement {
 }
 
 type Expected = Rating & { enrolment: string };
+/** All of its members: a new one that is not named here does not compile. */
+const EXPECTED = Object.keys({
+  billable: 0,
+  billing_month: 0,
+  card: 0,
+  class: 0,
+  compute_ms: 0,
+  enrolment: 0,
+  factor: 0,
+  limit: 0,
+  machine_type: 0,
+  not_billable: 0,
+  tracking: 0,
+  usage_month: 0,
+} satisfies Record<keyof Expected, 0>) as (keyof Expected)[];
 
 /** Key, enrolment, skew, cap and rate, in this order: the first reason to hold the report, or its rating. */
 function judge(state: State, key: Key, report: Report, at: string): HoldCode | Expected {
   const { duration_ms, finished_at } = report.usage;
   if (key.end !== undefined && BigInt(report.counter) > key.end) return "key-ended";
   const enrolment = state.enrolments.get(key.enrolment);
-  const lines = enrolment?.runners.filter((line) => line.uuid === report.runner.uuid) ?? [];
-  const speaks = lines.some(
-    (line) =>
-      line.runner_type === "instance" ||
-      enrolment?.namespaces.includes(report.job.root_namespace_id),
+  const speaks = enrolment?.runners.some(
+    ({ runner_type, uuid }) =>
+      uuid === report.runner.uuid &&
+      (runner_type === "instance" || enrolment.namespaces.includes(report.job.root_namespace_id)),
   );
   const runner = inForce(state.runners.get(report.runner.uuid), finished_at);
   if (!speaks || runner === undefined) return "outside-enrolment";
   // Texts of one width compare as the instants do; only a report from the future costs two parses.
   const ahead = finished_at > at ? Date.parse(finished_at) - Date.parse(at) : 0;
-  if (BigInt(ahead) > BigInt(state.log.skew_ms)) return "future";
+  if (ahead > 0 && BigInt(ahead) > BigInt(state.log.skew_ms)) return "future";
   if (BigInt(duration_ms) > BigInt(state.log.duration_cap_ms)) return "over-cap";
   const rating = rate(state, report, runner);
   return rating === undefined ? "no-rate" : { ...rating, enrolment: String(key.enrolment) };

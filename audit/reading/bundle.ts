@@ -108,10 +108,9 @@ function readUsual(
   // All of it is ASCII, so that what was signed is there as bytes already.
   const jws = bytes.subarray(text.indexOf(JWS) + JWS.length).subarray(0, length);
   const holds = verdict(signatureBytes, jws.subarray(0, end), key.publicKey, verify);
-  const [, ...entryTexts] = usage;
-  const [, ...reportTexts] = report;
+  const verdictText = `${BETWEEN}${key.kid}${BETWEEN}${holds ? HOLDS : ""}${BETWEEN}`;
   return {
-    texts: [...entryTexts, key.kid, holds ? HOLDS : "", ...reportTexts].join(BETWEEN),
+    texts: usage.slice(1).join(BETWEEN) + verdictText + report.slice(1).join(BETWEEN),
     digest: hash(jws),
     fact: hash(encodeUtf8(factOf(payloadText, report))),
   };

@@ -7,7 +7,7 @@ import { ED25519_TORSION_SUBGROUP, ed25519 } from "@noble/curves/ed25519.js";
 import { bytesToNumberLE, hexToBytes, numberToBytesLE } from "@noble/curves/utils.js";
 import { sha512 } from "@noble/hashes/sha2.js";
 import { sha256 } from "./hash.ts";
-import { byteAt, concat, encodeBase64url, encodeHex, encodeUtf8, equal } from "./text.ts";
+import { byteAt, concat, encodeBase64url, encodeUtf8, equal } from "./text.ts";
 
 /** A library's opinion: 64-byte signature, message, 32-byte key. Answers false rather than throw. */
 export type Verify = (signature: Uint8Array, message: Uint8Array, publicKey: Uint8Array) => boolean;
@@ -17,12 +17,14 @@ const { Fn } = Point;
 /** L, the order of the group, little-endian like S. */
 const ORDER = numberToBytesLE(Fn.ORDER, 32);
 
-/** Every encoding of the eight points of small order, as hex with the sign bit cleared. */
-const SMALL_ORDER = new Set([
-  ...ED25519_TORSION_SUBGROUP.map((hex) => hexWithoutSign(hexToBytes(hex))),
+/** Every encoding of the eight points of small order; some are there twice, with either sign. */
+const SMALL_ORDER = [
+  ...ED25519_TORSION_SUBGROUP.map((hex) => hexToBytes(hex)),
   // Of the y that can be written a second time, as y + p, only 0 and 1 are of small order.
-  ...[Point.Fp.ORDER, Point.Fp.ORDER + 1n].map((y) => hexWithoutSign(numberToBytesLE(y, 32))),
-]);
+  ...[Point.Fp.ORDER, Point.Fp.ORDER + 1n].map((y) => numberToBytesLE(y, 32)),
+];
+/** Without the sign of x, which is the highest bit of an encoding. */
+const Y_OF_LAST_BYTE = 0x7f;
 
 /**
  * May this key be enrolled? 32 bytes that encode a point canonically (RFC 8032 §5.1.3), in the
@@ -38,7 +40,7 @@ export function admissibleSignature(signature: Uint8Array): boolean {
   return (
     signature.length === 64 &&
     isBelowOrder(signature.subarray(32)) &&
-    !SMALL_ORDER.has(hexWithoutSign(signature.subarray(0, 32)))
+    !SMALL_ORDER.some((point) => hasSameY(signature, point))
   );
 }
 
@@ -82,10 +84,13 @@ function decodePoint(bytes: Uint8Array): InstanceType<typeof Point> | undefined 
 }
 
 function isBelowOrder(s: Uint8Array): boolean {
-  const highest = s.findLastIndex((byte, i) => byte !== ORDER[i]);
+  let highest = 31;
+  while (highest >= 0 && s[highest] === ORDER[highest]) highest -= 1;
   return highest >= 0 && byteAt(s, highest) < byteAt(ORDER, highest);
 }
 
-function hexWithoutSign(point: Uint8Array): string {
-  return encodeHex(point.map((byte, i) => (i === 31 ? byte & 0x7f : byte)));
+/** Whether the 32 bytes of `point`, but for the sign, are the first of `bytes`. */
+function hasSameY(bytes: Uint8Array, point: Uint8Array): boolean {
+  for (let i = 0; i < 31; i += 1) if (bytes[i] !== point[i]) return false;
+  return ((byteAt(bytes, 31) ^ byteAt(point, 31)) & Y_OF_LAST_BYTE) === 0;
 }
