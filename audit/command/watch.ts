@@ -29,6 +29,7 @@ Every checkpoint must follow from all that were seen before, at whichever addres
 the log's tiles. An address that went back, or two signed checkpoints of which one is not in the other's
 tree, end the watch: both notes and the proof that fails are in a file beside the state. Keep the state:
 without it nobody knows what was seen. What cannot be reached is no alarm; how long ago it was seen is said.
+A token goes to the server of the first address, and to no other.
 
 Exit status: 1 an alarm. With --once: 0 all addresses seen and consistent, 2 not all could be looked at.
 

@@ -59,15 +59,27 @@ export async function look(seen: readonly Sighting[], options: LookOptions): Pro
 }
 
 async function lookAtLog(url: string, options: LookOptions): Promise<View | Missed | Alarm> {
-  const { log, note, source } = await httpSource(url, options);
+  const { log, note, source } = await httpSource(url, {
+    ...options,
+    token: tokenFor(url, options),
+  });
   if (log !== options.log) throw new CannotLook(`${url} is no address of log ${options.log}`);
   return open(url, note, source, options);
+}
+
+/** A token is for the server of the first address: another one, or a witness, could use it there. */
+function tokenFor(url: string, { token, urls }: LookOptions): string | undefined {
+  return serverOf(url) === serverOf(urls[0] ?? "") ? token : undefined;
+}
+
+/** As it is written: of two ways to write one server, the second gets no token. */
+function serverOf(url: string): string | undefined {
+  return /^https?:\/\/[^/\\?#]+/i.exec(url)?.[0];
 }
 
 /** C2SP tlog-witness: `<monitoring>/<hex SHA-256 of the origin>/checkpoint`. */
 async function lookAtWitness(url: string, options: LookOptions): Promise<View | Missed | Alarm> {
   const name = encodeHex(options.hash(encodeUtf8(options.origin)));
-  // The token is the log's server's, and nobody else's.
   const ask = asker({ ...options, token: undefined });
   const note = await ask(`${url.replace(/\/$/, "")}/${name}/checkpoint`, NOTE_BYTES_MAX);
   if (note === undefined) throw new CannotLook("it has cosigned nothing of this log");

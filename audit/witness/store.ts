@@ -105,8 +105,11 @@ export class WitnessStore {
 
   /** From the oldest on; and what killed processes left half-written. */
   #clear(folder: string): void {
-    const isOld = (name: string): boolean =>
-      this.#options.now() - statSync(join(folder, name)).mtimeMs > KEPT_MS;
+    const isOld = (name: string): boolean => {
+      // Another process may have removed it in this moment.
+      const stat = statSync(join(folder, name), { throwIfNoEntry: false });
+      return stat !== undefined && this.#options.now() - stat.mtimeMs > KEPT_MS;
+    };
     const numbers = numbersIn(folder);
     const newest = numbers.pop();
     const next = (i: number): string => String(numbers[i + 1] ?? newest);

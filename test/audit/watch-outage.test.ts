@@ -77,3 +77,23 @@ test("how long ago an address was seen is said", async () => {
   const { exit, out } = await command("watch", gone, ...once);
   expect([exit, out]).toEqual([2, expect.stringMatching(/last seen 360[0-9] s ago/)]);
 });
+
+test("a token goes to the server of the first address, and to no other", async () => {
+  const heard: [string, string | undefined][] = [];
+  const hear =
+    (name: string): Lie =>
+    (_, answer, ask) => {
+      heard.push([name, ask.headers.authorization]);
+      answer.writeHead(404).end();
+      return true;
+    };
+  const [own, mirror] = [await address(hear("own")), await address(hear("mirror"))];
+  const witness = await address(hear("witness"));
+  const monitors = [new URL(witness.url).origin];
+  await look([], { ...options([own.url, mirror.url]), monitors, token: "secret" });
+  expect(heard.sort()).toEqual([
+    ["mirror", undefined],
+    ["own", "Bearer secret"],
+    ["witness", undefined],
+  ]);
+});

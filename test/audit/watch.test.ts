@@ -1,5 +1,8 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeEach, expect, test } from "vitest";
 import { sha256 } from "../../audit/native.ts";
 import { parseCheckpoint } from "../../src/core/checkpoint.ts";
@@ -36,7 +39,7 @@ async function monitor(note: () => Uint8Array | undefined): Promise<string> {
   return url;
 }
 
-async function once(urls: string[], ...args: string[]): Promise<Ended> {
+async function lookOnce(urls: string[], ...args: string[]): Promise<Ended> {
   const vkeys = ["--vkey", vkeyText()];
   return await command("watch", ...urls, ...vkeys, "--state", state, "--once", ...args);
 }
@@ -50,13 +53,16 @@ function evidence(): Record<string, unknown>[] {
 
 test("a log that only grows is followed, and its state says what was seen", async () => {
   const { show, url } = await address(LOG, 300);
-  expect(await once([url])).toMatchObject({
+  expect(await lookOnce([url])).toMatchObject({
     exit: 0,
     err: "",
     out: expect.stringContaining("300 entries"),
   });
   show(filesOf(LOG, [700]));
-  expect(await once([url])).toMatchObject({ exit: 0, out: expect.stringContaining("700 entries") });
+  expect(await lookOnce([url])).toMatchObject({
+    exit: 0,
+    out: expect.stringContaining("700 entries"),
+  });
   const { log, seen } = JSON.parse(readFileSync(state, "utf8"));
   expect([log, seen.length, seen[0].from]).toEqual([LOG_ID, 1, url]);
   expect(parseCheckpoint(linesOf(seen[0].note)?.text ?? "")?.size).toBe(700n);
@@ -64,10 +70,10 @@ test("a log that only grows is followed, and its state says what was seen", asyn
 
 test("a rollback is an alarm, with both notes, and again on every look", async () => {
   const { show, url } = await address(LOG, 700);
-  await once([url]);
+  await lookOnce([url]);
   show(filesOf(LOG, [300]));
   for (let i = 0; i < 2; i += 1) {
-    const { exit, out } = await once([url]);
+    const { exit, out } = await lookOnce([url]);
     expect([exit, out]).toEqual([1, expect.stringContaining("ALARM: rollback")]);
   }
   const [kept, ...others] = evidence();
@@ -84,9 +90,9 @@ test("a rollback is an alarm, with both notes, and again on every look", async (
 
 test("a log that forked is an alarm, with a proof that whoever has the notes can see fail", async () => {
   const { show, url } = await address(LOG, 500);
-  await once([url]);
+  await lookOnce([url]);
   show(filesOf(FORK, [700]));
-  const { exit, out } = await once([url], "--json");
+  const { exit, out } = await lookOnce([url], "--json");
   expect([exit, JSON.parse(out).alarm]).toEqual([1, "split-view"]);
   const [kept = {}] = evidence();
   const notes = kept["notes"] as { note: string }[];
@@ -101,16 +107,16 @@ test("a log that forked is an alarm, with a proof that whoever has the notes can
 
 test("another root at the same size is an alarm", async () => {
   const { show, url } = await address(LOG, 700);
-  await once([url]);
+  await lookOnce([url]);
   show(filesOf(FORK, [700]));
-  expect((await once([url])).out).toContain("ALARM: split-view");
+  expect((await lookOnce([url])).out).toContain("ALARM: split-view");
 });
 
 test("two addresses that show two truths at once are an alarm, at whichever sizes", async () => {
   for (const size of [400, 700]) {
     const [a, b] = [await address(LOG, 700), await address(FORK, size)];
     state = join(home.folder, `${states++}.watch`);
-    const { exit, out } = await once([a.url, b.url]);
+    const { exit, out } = await lookOnce([a.url, b.url]);
     expect([exit, out]).toEqual([1, expect.stringContaining("split-view")]);
     expect(existsSync(state)).toBe(false);
   }
@@ -118,12 +124,12 @@ test("two addresses that show two truths at once are an alarm, at whichever size
 
 test("an address that only lags behind another is no alarm, until it shows what it hid", async () => {
   const [a, b] = [await address(LOG, 700), await address(LOG, 400)];
-  expect((await once([a.url, b.url])).exit).toBe(0);
+  expect((await lookOnce([a.url, b.url])).exit).toBe(0);
   // By itself the second went on honestly; the first, seen before, says otherwise.
   b.show(filesOf(FORK, [500]));
-  expect((await once([b.url])).exit).toBe(1);
+  expect((await lookOnce([b.url])).exit).toBe(1);
   b.show(filesOf(LOG, [500]));
-  expect((await once([b.url])).out).toContain(
+  expect((await lookOnce([b.url])).out).toContain(
     `${a.url} has shown 700 entries, and the log shows 500`,
   );
 });
@@ -132,24 +138,24 @@ test("what a witness has cosigned is compared as well", async () => {
   const { url } = await address(LOG, 700);
   let note: Uint8Array | undefined;
   const witness = await monitor(() => note);
-  const unknown = await once([url], "--monitor", witness);
+  const unknown = await lookOnce([url], "--monitor", witness);
   expect(unknown).toMatchObject({ exit: 2, out: expect.stringContaining("cosigned nothing") });
   note = checkpointOf(LOG, 700);
-  expect((await once([url], "--monitor", witness)).exit).toBe(0);
+  expect((await lookOnce([url], "--monitor", witness)).exit).toBe(0);
   note = checkpointOf(LOG, 600); // it may lag behind itself
-  expect((await once([url], "--monitor", witness)).exit).toBe(0);
+  expect((await lookOnce([url], "--monitor", witness)).exit).toBe(0);
   note = checkpointOf(FORK, 600);
-  const { exit, out } = await once([url], "--monitor", witness);
+  const { exit, out } = await lookOnce([url], "--monitor", witness);
   expect([exit, out]).toEqual([1, expect.stringContaining("split-view")]);
 });
 
 test("a witness that has seen more than the log shows is said, and compared once the log shows it", async () => {
   const { show, url } = await address(LOG, 300);
   const witness = await monitor(() => checkpointOf(FORK, 600));
-  const early = await once([url], "--monitor", witness);
+  const early = await lookOnce([url], "--monitor", witness);
   expect([early.exit, early.out]).toEqual([0, expect.stringContaining("has shown 600 entries")]);
   show(filesOf(LOG, [700]));
-  expect((await once([url])).out).toContain("ALARM: split-view");
+  expect((await lookOnce([url])).out).toContain("ALARM: split-view");
 });
 
 test.each([
@@ -167,22 +173,22 @@ test.each([
   ],
 ] as const)("%s is an alarm by that name, and its note is kept", async (code, harm) => {
   const { show, url } = await address(LOG, 300);
-  await once([url]);
+  await lookOnce([url]);
   const files = filesOf(LOG, [700]);
   harm(files);
   show(files);
-  const { exit, out } = await once([url]);
+  const { exit, out } = await lookOnce([url]);
   expect([exit, out]).toEqual([1, expect.stringContaining(`ALARM: ${code}`)]);
   expect(evidence()).toHaveLength(1);
 });
 
 test("a checkpoint by no given key is no alarm: whoever signed it accuses nobody", async () => {
   const { show, url } = await address(LOG, 500);
-  await once([url]);
+  await lookOnce([url]);
   const files = filesOf(LOG, [700]);
   files.set("checkpoint/700", checkpointOf(LOG, 700, undefined, [signer(LOG_ID, testKey(9))]));
   show(files);
-  expect(await once([url])).toMatchObject({
+  expect(await lookOnce([url])).toMatchObject({
     exit: 2,
     out: expect.stringContaining("no given key"),
   });
@@ -190,28 +196,49 @@ test("a checkpoint by no given key is no alarm: whoever signed it accuses nobody
 
 test("a state that cannot be read, or is of another log or key, is never taken for none", async () => {
   const { url } = await address(LOG, 500);
-  await once([url]);
+  await lookOnce([url]);
   const whole = readFileSync(state, "utf8");
   for (const text of ["", "{}", whole.slice(0, -20), whole.replace(LOG_ID, OTHER_LOG_ID)]) {
     writeFileSync(state, text);
-    expect([text.length, (await once([url])).exit]).toEqual([text.length, 2]);
+    expect([text.length, (await lookOnce([url])).exit]).toEqual([text.length, 2]);
   }
   writeFileSync(state, whole.replace("\\n500\\n", "\\n501\\n"));
-  expect(await once([url])).toMatchObject({ exit: 2, err: expect.stringContaining("signature") });
+  expect(await lookOnce([url])).toMatchObject({
+    exit: 2,
+    err: expect.stringContaining("signature"),
+  });
 });
 
 test("what is no checkpoint at all was not seen", async () => {
   const { show, url } = await address(LOG, 300);
   show(new Map([["checkpoint/700", Buffer.from("x\n700\n")]]));
-  expect(await once([url])).toMatchObject({ exit: 2, out: expect.stringContaining("is none") });
+  expect(await lookOnce([url])).toMatchObject({ exit: 2, out: expect.stringContaining("is none") });
   expect(evidence()).toEqual([]);
 });
 
 test("addresses of another log, or of none, are refused", async () => {
   const { url } = await address(LOG, 500);
   const other = url.replace(LOG_ID, OTHER_LOG_ID);
-  expect((await once([url, other])).exit).toBe(2);
-  expect((await once(["http://127.0.0.1:1/"])).exit).toBe(2);
-  expect((await once([other])).exit).toBe(2);
-  expect((await once([url], "--interval", "0")).exit).toBe(2);
+  expect((await lookOnce([url, other])).exit).toBe(2);
+  expect((await lookOnce(["http://127.0.0.1:1/"])).exit).toBe(2);
+  expect((await lookOnce([other])).exit).toBe(2);
+  expect((await lookOnce([url], "--interval", "0")).exit).toBe(2);
+});
+
+test("the program follows a log until it contradicts itself, look after look", async () => {
+  const { show, url } = await address(LOG, 300);
+  const cli = fileURLToPath(new URL("../../audit/cli.ts", import.meta.url));
+  const args = ["watch", url, "--vkey", vkeyText(), "--state", state, "--interval", "1"];
+  const child = spawn(process.execPath, ["--import", "tsx", cli, ...args]);
+  let out = "";
+  child.stdout.setEncoding("utf8").on("data", (text: string) => {
+    out += text;
+    // Told by what it says, and not by a clock: grown after the first look, forked after the second.
+    if (out.includes("500 entries")) show(filesOf(FORK, [700]));
+    else show(filesOf(LOG, [500]));
+  });
+  const [status] = await once(child, "close");
+  expect([status, out]).toEqual([1, expect.stringContaining("ALARM: split-view")]);
+  expect(out).toContain("300 entries, consistent");
+  expect(evidence()).toHaveLength(1);
 });

@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { mkdirSync, readFileSync, statSync, unlinkSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeEach, expect, test } from "vitest";
 import { verifyNow } from "../../audit/native.ts";
 import type { Answer, Witnessing } from "../../audit/witness/answer.ts";
@@ -185,10 +186,15 @@ test("without log, memory, or a key of its own it does not start", async () => {
   expect((await command(...start, "--port", "70000", "--key", key)).exit).toBe(2);
 });
 
-test("the program says its vkey and address, cosigns, and ends when it is told to", async () => {
-  const key = join(folder, "witness.pem");
-  await command("witness", "--make-key", "--key", key, ...NAMED);
-  const cli = join(import.meta.dirname, "../../audit/cli.ts");
+interface Program {
+  url: string;
+  said: string;
+  /** Its status, once it has ended by itself. */
+  stop(): Promise<number | null>;
+}
+
+async function startProgram(key: string): Promise<Program> {
+  const cli = fileURLToPath(new URL("../../audit/cli.ts", import.meta.url));
   const args = ["witness", "--key", key, ...NAMED, "--state", folder, "--log", vkeyText()];
   const child = spawn(process.execPath, ["--import", "tsx", cli, ...args, "--port", "0"]);
   let said = "";
@@ -199,10 +205,41 @@ test("the program says its vkey and address, cosigns, and ends when it is told t
       if (address !== undefined) listening(address);
     });
   });
+  const stop = async (): Promise<number | null> => {
+    child.kill("SIGTERM");
+    const [status] = await once(child, "exit");
+    return status;
+  };
+  return { url, said, stop };
+}
+
+test("the program says its vkey and address, cosigns, and ends when it is told to", async () => {
+  const key = join(folder, "witness.pem");
+  await command("witness", "--make-key", "--key", key, ...NAMED);
+  const { said, stop, url } = await startProgram(key);
   expect(said).toMatch(/^witness witness\.test\+[0-9a-f]{8}\+\S+\nlog test\//);
   expect((await post(url, request(LOG, 0, 7))).status).toBe(200);
   expect((await post(url, encodeUtf8("?"))).status).toBe(400);
-  child.kill("SIGTERM");
-  const [status] = await once(child, "exit");
-  expect(status).toBe(0);
+  expect(await stop()).toBe(0);
+});
+
+test("two processes on one folder, asked for two truths at once, sign one", async () => {
+  const key = join(folder, "witness.pem");
+  await command("witness", "--make-key", "--key", key, ...NAMED);
+  const programs = [await startProgram(key), await startProgram(key)];
+  let size = 7;
+  await post(programs[0]?.url ?? "", request(LOG, 0, size));
+  for (const next of [20, 30, 40]) {
+    const asks = Array.from({ length: 30 }, (_, i) => {
+      const log = i % 3 === 0 ? FORK : LOG;
+      return post(programs[i % 2]?.url ?? "", request(log, size, next));
+    });
+    const statuses = (await Promise.all(asks)).map(({ status }) => status);
+    const signed = statuses.flatMap((status, i) => (status === 200 ? [i % 3 === 0] : []));
+    expect(new Set(signed).size).toBeLessThanOrEqual(1);
+    expect(statuses.filter((status) => ![200, 409, 422].includes(status))).toEqual([]);
+    if (signed.length > 0) size = next;
+  }
+  expect(size).toBe(40);
+  for (const { stop } of programs) expect(await stop()).toBe(0);
 });
