@@ -151,7 +151,7 @@ async function keysOf(
   }
   const failed = ({ message }: Error): void => log(`${message}; it is started again`);
   const signer = await openSigner({ words: given.words, failed });
-  return { keys: signer, close: signer.close };
+  return { keys: signer, close: () => signer.close() };
 }
 
 async function archiveAt(url: string): Promise<Archive> {

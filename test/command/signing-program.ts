@@ -1,15 +1,16 @@
 /**
  * A signer as docs/operations.md describes it, which also does what signers must not: what a message
- * says decides. `signing-program.ts STARTS [SEED]`: it notes each start in the file STARTS, and from
- * the second start on its key of receipts is the one of SEED.
+ * says decides. `signing-program.ts STARTS [SEED]`: it notes its process id in the file STARTS at each
+ * start, and from the second on its key of receipts is the one of SEED.
  */
 import { appendFileSync, readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { testKey } from "../signing.ts";
 
 const [starts = "", seed = "72"] = process.argv.slice(2);
-appendFileSync(starts, "started\n");
-const again = readFileSync(starts, "utf8") !== "started\n";
+const mark = `${process.pid}\n`;
+appendFileSync(starts, mark);
+const again = readFileSync(starts, "utf8") !== mark;
 const KEYS = {
   log: testKey(71),
   "next-log": testKey(73),
