@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { parseCheckpoint } from "../../../src/core/checkpoint.ts";
 import { thumbprint } from "../../../src/core/ed25519.ts";
 import { formatVkey, linesOf, openNote, parseVkey } from "../../../src/core/note.ts";
+import { Problem } from "../../../src/core/problem.ts";
 import { readReceipt } from "../../../src/core/receipt.ts";
 import { changeLogKey, showLogKeys } from "../../../src/flow/key/log-key.ts";
 import { seal } from "../../../src/flow/log/seal.ts";
@@ -10,6 +11,7 @@ import { folderArchive } from "../../../src/store/archive-folder.ts";
 import { testKey, verifyByOpenssl } from "../../signing.ts";
 import {
   closeHouse,
+  codes,
   type Door,
   entriesOf,
   type House,
@@ -172,6 +174,25 @@ test("a key that was lost is retired without being held, as long as another is",
   await left.appender.control(log, "project_class", () => 0n).catch(() => undefined);
   await changeLogKey(left, { log, by }, { ...change, state: "retired" });
   expect(readBy(await sealed(left, log), vkeyOf(log, FIRST))).toBe(4n);
+});
+
+test("a seal that cannot be signed leaves no checkpoint, refuses what comes, and is made up for", async () => {
+  let away = true;
+  const key = held(testKey(FIRST));
+  const sign = (message: Uint8Array) =>
+    away ? Promise.reject(new Problem("signer-unavailable")) : key.sign(message);
+  const keys = { checkpoint: [{ ...key, sign }], receipt: [held(testKey(FIRST_RECEIPT))] };
+  const door = house.open({ held: { ...keys, available: () => true } });
+  const log = await newLog(door, "unsigned");
+  await newAgent(door, log, 3);
+  const unavailable = { code: "signer-unavailable" };
+  await expect(sealed(door, log)).rejects.toMatchObject(unavailable);
+  expect(await folderArchive(house.archive).latestCheckpoint(log)).toBeUndefined();
+  expect(door.guard.state().get(log)).toBe("signer-unavailable");
+  await expect(door.submit(reported(3, log))).rejects.toMatchObject(unavailable);
+  away = false;
+  expect(readBy(await sealed(door, log), vkeyOf(log, FIRST))).toBe(4n);
+  expect(codes(await door.submit(reported(3, log)))).toEqual(["accepted"]);
 });
 
 test("receipts are signed by the oldest key in force, and by the next when that is retired", async () => {
