@@ -58,6 +58,7 @@ export async function openLedger(
   const embedded = await startPostgres({ folder: data, settings });
   await migrated(embedded.urls.owner);
   const sql = connect(embedded.urls.writer, { name: "bench" });
+  const behind = connect(embedded.urls.writer, { name: "bench" });
   const { privateKey } = generateKeyPairSync("ed25519");
   const signers = new Map<string, CheckpointSigner>();
   const signerFor: SignerFor = async (_, log) => {
@@ -67,7 +68,7 @@ export async function openLedger(
   };
   const parts = { archive: folderArchive(archive), clock: systemClock, hash: sha256, signerFor };
   const guard = openGuard(parts);
-  const sealer: Sealer = { ...parts, guard, sql };
+  const sealer: Sealer = { ...parts, guard, sql: behind };
   const door = { sql, clock: systemClock, random: randomBytes, hash: sha256, guard };
   const appender = openAppender({ ...door, failed: fail });
   const { log, fleet, ...claimed } = await found(appender, BY);
@@ -87,7 +88,7 @@ export async function openLedger(
     },
     close: async () => {
       await appender.close();
-      await sql.end();
+      await Promise.all([sql.end(), behind.end()]);
       await embedded.stop();
       await removePostgres(data);
     },

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { create, NewLog } from "../src/flow/log/create.ts";
 import { type SealLoop, sealLoop } from "../src/flow/log/seal-loop.ts";
+import type { SignedReport } from "../src/flow/report/verify.ts";
 import type { Sql } from "../src/store/connect.ts";
 import type { Fleet } from "./fleet.ts";
 import type { Context } from "./history.ts";
@@ -12,9 +13,11 @@ import type { Row } from "./measure.ts";
 import type { Sizes } from "./sizes.ts";
 
 const BOUND_MS = 1_000;
-/** What each busy log is sent at once, and how often; they begin spread over one period. */
-const BATCH = 5;
-const PERIOD_MS = 1_000;
+/** What the agents of a busy log deliver at once, and how often; they begin spread over one period. */
+const BATCH = 10;
+const PERIOD_MS = 4_000;
+/** Longer than a loop rests between two looks. */
+const SETTLE_MS = 1_000;
 const LONG_AGO = "2020-01-01T00:00:00.000Z";
 
 /** The last entry of a batch, and when its commit was answered (epoch milliseconds). */
@@ -32,10 +35,14 @@ export async function logs({ folder, sizes, say, defer }: Context): Promise<Row>
   const sealing = sealLoop({ ...ledger.sealer, signal: stop.signal, onFailure: fail });
   await settled(sealing);
   say(`${sizes.logs} logs are sealed`);
-  const until = Date.now() + sizes.trafficSeconds * 1_000;
+  const count = Math.ceil((sizes.trafficSeconds * 1_000) / PERIOD_MS);
+  const deliveries = fleets.map((fleet) => ({
+    log: fleet.log,
+    batches: Array.from({ length: count }, () => fleet.verdicts(BATCH, 1)),
+  }));
   const phase = PERIOD_MS / fleets.length;
   const committed = await Promise.all(
-    fleets.map((fleet, i) => traffic(ledger, fleet, { after: i * phase, until })),
+    deliveries.map((delivery, i) => traffic(ledger, delivery, i * phase)),
   );
   await settled(sealing);
   stop.abort();
@@ -51,7 +58,7 @@ export async function logs({ folder, sizes, say, defer }: Context): Promise<Row>
     notes: {
       median: `${percentile(lags, 0.5)} ms`,
       longest: `${percentile(lags, 1)} ms`,
-      traffic: `${committed.flat().length} batches of ${BATCH} in ${sizes.trafficSeconds} s`,
+      traffic: `a batch of ${BATCH} each ${PERIOD_MS / 1_000} s for each, ${sizes.trafficSeconds} s long`,
     },
   };
 }
@@ -73,23 +80,23 @@ async function populate({ appender }: Ledger, sizes: Sizes): Promise<Fleet[]> {
 
 async function traffic(
   { appender }: Ledger,
-  fleet: Fleet,
-  { after, until }: { after: number; until: number },
+  { log, batches }: { log: string; batches: readonly SignedReport[][] },
+  after: number,
 ): Promise<Committed[]> {
   const committed: Committed[] = [];
-  await delay(after);
-  for (let next = Date.now(); next < until; next += PERIOD_MS) {
+  let next = Date.now() + after;
+  for (const batch of batches) {
     await delay(Math.max(0, next - Date.now()));
-    const answers = await appender.reports(fleet.log, fleet.verdicts(BATCH, 1));
-    const index = BigInt(answers.at(-1)?.index ?? -1);
-    committed.push({ log: fleet.log, index, at: Date.now() });
+    const answers = await appender.reports(log, batch);
+    committed.push({ log, index: BigInt(answers.at(-1)?.index ?? -1), at: Date.now() });
+    next += PERIOD_MS;
   }
   return committed;
 }
 
 /** Two looks that found nothing: what was committed just after the first is sealed as well. */
 async function settled({ lag }: SealLoop): Promise<void> {
-  for (let quiet = 0; quiet < 2; quiet = lag().logs === 0 ? quiet + 1 : 0) await delay(PERIOD_MS);
+  for (let quiet = 0; quiet < 2; quiet = lag().logs === 0 ? quiet + 1 : 0) await delay(SETTLE_MS);
 }
 
 /** Milliseconds from each commit to the first checkpoint that covers it, ascending. */

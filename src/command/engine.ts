@@ -30,18 +30,20 @@ export interface Engine {
 
 /**
  * @param options.sql as writer
+ * @param options.behind as writer, for what runs beside requests
  * @param options.reader what is shown is read by
  */
 export function startEngine(options: {
   config: Config;
   foundation: Foundation;
   sql: Sql;
+  behind: Sql;
   reader: Sql;
   log: Logger;
   clock: Clock;
   service: ServiceVersion;
 }): Engine {
-  const { config, foundation, sql, reader, log, clock, service } = options;
+  const { config, foundation, sql, behind, reader, log, clock, service } = options;
   const { archive } = foundation;
   const hash = sha256;
   const random = (bytes: number): Uint8Array => new Uint8Array(randomBytes(bytes));
@@ -72,7 +74,7 @@ export function startEngine(options: {
     failed: warn("append, answered busy"),
     committed: metrics.committed,
   });
-  const sealer = { sql, archive, guard, signerFor, clock, hash };
+  const sealer = { sql: behind, archive, guard, signerFor, clock, hash };
   const background = startBackground({
     ...{ sealer, appender, random, reader, log, metrics, service },
     policy: config.witnessPolicy,

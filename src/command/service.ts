@@ -38,6 +38,7 @@ export interface Service {
 }
 
 const WRITERS = 12;
+const BEHIND = 8;
 const READERS = 8;
 const END_SECONDS = 5;
 
@@ -56,9 +57,11 @@ export async function startOn(
   { config, log, clock = systemClock }: ServiceOptions,
 ): Promise<Service> {
   const sql = connect(foundation.writerUrl, { max: WRITERS, name: "minutebook-writer" });
+  // Its own: seals would wait behind every append that waits for a connection.
+  const behind = connect(foundation.writerUrl, { max: BEHIND, name: "minutebook-background" });
   const reader = connect(foundation.readerUrl, { max: READERS, name: "minutebook-reader" });
   const end = async (): Promise<void> => {
-    await Promise.all([sql, reader].map((pool) => pool.end({ timeout: END_SECONDS })));
+    await Promise.all([sql, behind, reader].map((pool) => pool.end({ timeout: END_SECONDS })));
     await foundation.stop();
   };
   try {
@@ -69,7 +72,7 @@ export async function startOn(
     throw error;
   }
   const service = { version: VERSION, schema_sha256: await schemaHash(migrationsFolder()) };
-  const engine = startEngine({ config, foundation, sql, reader, log, clock, service });
+  const engine = startEngine({ config, foundation, sql, behind, reader, log, clock, service });
   const stopEngine = async (): Promise<void> => {
     await engine.stop();
     await end();
