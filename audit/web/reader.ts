@@ -1,4 +1,4 @@
-/** What agents signed, read here and verified by WebCrypto, which is some ten times as fast as points. */
+/** What agents signed, read here and verified by WebCrypto, which is several times as fast as point operations. */
 import type { Verify } from "../../src/core/ed25519.ts";
 import type { Sha256 } from "../../src/core/hash.ts";
 import { type Reader, readHere } from "../reading/reader.ts";

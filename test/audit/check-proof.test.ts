@@ -7,7 +7,7 @@ import { cosign } from "../../src/core/cosignature.ts";
 import { encodeEntry } from "../../src/core/entry.ts";
 import { formatVkey, linesOf, noteOf } from "../../src/core/note.ts";
 import { inclusionProof, leafNodes } from "../../src/core/proof.ts";
-import { decodeUtf8, encodeUtf8 } from "../../src/core/text.ts";
+import { decodeUtf8, encodeBase64, encodeUtf8 } from "../../src/core/text.ts";
 import { formatTlogProof } from "../../src/core/tlog-proof.ts";
 import { testKey } from "../signing.ts";
 import { checkpointOf, signer, vkeyText } from "./archive.ts";
@@ -136,6 +136,28 @@ test("another entry, another index, another size or a cut proof does not lead to
   expect(await found(kept(cut))).toEqual(["proof-inclusion"]);
   const older = decodeUtf8(checkpointOf(log, USAGE + 2)) ?? "";
   expect(await found(proofOf(USAGE, { note: older }))).toEqual(["proof-inclusion"]);
+});
+
+test("each hash of a proof counts: dropped, doubled, changed or moved, nothing is proven", async () => {
+  const lines = readFileSync(usage, "utf8").split("\n");
+  const first = lines.findIndex((row) => row.startsWith("index ")) + 1;
+  const last = lines.indexOf("", first);
+  expect(last - first).toBeGreaterThan(3);
+  for (let at = first; at < last; at += 1) {
+    const [hash = "", next = ""] = lines.slice(at, at + 2);
+    const wrong = encodeBase64(sha256(encodeUtf8(hash)));
+    for (const instead of [[], [hash, hash], [wrong], ...(next === "" ? [] : [[next, hash]])]) {
+      const taken = instead[0] === next ? 2 : 1;
+      const changed = lines.toSpliced(at, taken, ...instead).join("\n");
+      expect([at, instead, await found(kept(changed))]).toEqual([at, instead, ["proof-inclusion"]]);
+    }
+  }
+});
+
+test("a proof that leads to a root which nobody has signed proves nothing", async () => {
+  const text = readFileSync(usage, "utf8");
+  const unsigned = text.slice(0, text.lastIndexOf("\n\n") + 2);
+  expect(await found(kept(unsigned))).toEqual(["checkpoint-malformed"]);
 });
 
 test("changing any one letter of a proof never leaves it proven", async () => {
