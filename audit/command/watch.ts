@@ -117,11 +117,12 @@ function sentences({ file, log, looked, now, seen }: Said): string {
   }
   const newest = newestOf(views)?.checkpoint.size;
   const lines = missed.map(({ from, reason }) => {
-    return `could not look at ${from}, ${lastSeen(seen, from, now)}: ${reason}`;
+    return `could not look at ${from}, ${ageOf(lastSeen(seen, from), now)}: ${reason}`;
   });
   if (newest !== undefined) lines.unshift(`${newest} entries, consistent with all that was seen`);
-  for (const { checkpoint, from } of seen) {
-    if (newest === undefined || checkpoint.size <= newest) continue;
+  const ahead =
+    newest === undefined ? [] : seen.filter(({ checkpoint }) => checkpoint.size > newest);
+  for (const { checkpoint, from } of ahead) {
     lines.push(`${from} has shown ${checkpoint.size} entries, and the log shows ${newest} so far`);
   }
   return lines.map((line) => `${at} log ${log}: ${line}\n`).join("");
@@ -145,15 +146,20 @@ function document({ file, log, looked, now, seen }: Said): object {
       root: encodeBase64(checkpoint.root),
     })),
     missed: missed.map(({ from, reason }) => {
-      const last = seen.find((sighting) => sighting.from === from)?.at;
+      const last = lastSeen(seen, from);
       return { from, reason, ...(last !== undefined && { last_seen_ms_ago: now - last }) };
     }),
   };
 }
 
-function lastSeen(seen: readonly Seen[], from: string, now: number): string {
-  const at = seen.find((sighting) => sighting.from === from)?.at;
+function ageOf(at: number | undefined, now: number): string {
   return at === undefined ? "never seen" : `last seen ${Math.round((now - at) / 1000)} s ago`;
+}
+
+/** Milliseconds since the epoch; undefined for an address that has shown nothing yet. */
+function lastSeen(seen: readonly Seen[], from: string): number | undefined {
+  const shown = seen.filter((sighting) => sighting.from === from).map(({ at }) => at);
+  return shown.length === 0 ? undefined : Math.max(...shown);
 }
 
 function seconds(text: string): number {

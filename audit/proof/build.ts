@@ -44,7 +44,9 @@ export function buildOf(entry: ReportEntry, kid: string, report: Report): Build 
 /** By the entry's own factor: that it is the right one takes the entries before it, and `verify`. */
 function chargeOf({ body }: EntryOf<"usage">, { usage }: Report): Charge {
   const { billable, billing_month, factor, tracking } = body;
-  const compute_ms = charge(usage.duration_ms, readFraction(factor) ?? { top: 0n, bottom: 1n });
+  const fraction = readFraction(factor);
+  if (fraction === undefined) throw new Error("build: an entry whose factor is none");
+  const compute_ms = charge(usage.duration_ms, fraction);
   const compute_minutes = minutes(compute_ms);
   return { factor, compute_ms, compute_minutes, billable, billing_month, tracking };
 }

@@ -70,9 +70,14 @@ function built({ charge, ...build }: Build): string[] {
     `  ${duration_ms} ms, finished at ${finished_at}`,
     ...(charge === undefined
       ? ["  not charged: the report is held, or in conflict with the one that stands"]
-      : [
-          `  ${duration_ms} ms × ${charge.factor} = ${charge.compute_ms} compute-ms = ${charge.compute_minutes} compute minutes`,
-          `  ${charge.billable ? "billable" : "not billable"}, ${charge.tracking}, posted to ${charge.billing_month.slice(0, 7)}`,
-        ]),
+      : charged(duration_ms, charge)),
+  ];
+}
+
+function charged(duration_ms: string, charge: NonNullable<Build["charge"]>): string[] {
+  const { billable, billing_month, compute_minutes, compute_ms, factor, tracking } = charge;
+  return [
+    `  ${duration_ms} ms × ${factor} = ${compute_ms} compute-ms = ${compute_minutes} compute minutes`,
+    `  ${billable ? "billable" : "not billable"}, ${tracking}, posted to ${billing_month.slice(0, 7)}`,
   ];
 }

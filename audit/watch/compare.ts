@@ -33,7 +33,7 @@ export interface Alarm {
   proof: Hash[];
 }
 
-/** The first contradiction between what is shown now and what was seen before; undefined where there is none. */
+/** The first contradiction between what is shown now and what was seen before, if there is one. */
 export async function compare(
   views: readonly View[],
   seen: readonly Sighting[],

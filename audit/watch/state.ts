@@ -1,4 +1,4 @@
-/** What a watcher has seen, in a file that is whole whatever happens, and the evidence of an alarm beside it. */
+/** What a watcher has seen, in a file that is always whole, and the evidence of an alarm beside it. */
 import { existsSync } from "node:fs";
 import { z } from "zod";
 import type { Verify } from "../../src/core/ed25519.ts";
@@ -9,7 +9,7 @@ import { writeText } from "../durable.ts";
 import { CannotLook } from "../finding.ts";
 import { readFile } from "../given.ts";
 import { sha256 } from "../native.ts";
-import type { Alarm, Sighting, View } from "./compare.ts";
+import { type Alarm, newestOf, type Sighting, type View } from "./compare.ts";
 
 /** `at`: milliseconds since the epoch, of the last look that showed it. */
 export interface Seen extends Sighting {
@@ -41,15 +41,25 @@ export function readSeen(
   });
 }
 
-/** Of each address the largest checkpoint, and when it was last looked at. */
+/**
+ * After a look without an alarm. What the newest tree was compared with follows from it: of that the
+ * largest of each address is kept. What no address of the log had tiles for is kept until one has.
+ */
 export function updated(seen: readonly Seen[], views: readonly View[], at: number): Seen[] {
-  const all = new Map(seen.map((sighting) => [sighting.from, sighting]));
-  for (const { checkpoint, from } of views) {
-    const before = all.get(from)?.checkpoint;
-    const larger = before === undefined || before.size <= checkpoint.size ? checkpoint : before;
-    all.set(from, { from, at, checkpoint: larger });
+  const newest = newestOf(views)?.checkpoint.size ?? -1n;
+  const compared = new Map<string, Seen>();
+  const ahead = new Map<string, Seen>();
+  for (const one of [...seen, ...views.map((view) => ({ ...view, at }))]) {
+    const { checkpoint, from } = one;
+    if (checkpoint.size > newest) {
+      ahead.set(`${checkpoint.size} ${encodeBase64(checkpoint.root)} ${from}`, one);
+      continue;
+    }
+    const before = compared.get(from) ?? one;
+    const larger = before.checkpoint.size > checkpoint.size ? before : one;
+    compared.set(from, { ...larger, at: Math.max(before.at, one.at) });
   }
-  return [...all.values()];
+  return [...compared.values(), ...ahead.values()];
 }
 
 export function writeSeen(path: string, log: string, seen: readonly Seen[]): void {

@@ -158,6 +158,31 @@ test("a witness that has seen more than the log shows is said, and compared once
   expect((await lookOnce([url])).out).toContain("ALARM: split-view");
 });
 
+test("all that a witness has shown while the log was behind is compared, not only the last of it", async () => {
+  const { show, url } = await address(LOG, 300);
+  let note = checkpointOf(FORK, 500);
+  const witness = await monitor(() => note);
+  await lookOnce([url], "--monitor", witness);
+  note = checkpointOf(LOG, 600);
+  const behind = await lookOnce([url], "--monitor", witness);
+  expect(behind.out.match(/has shown [56]00 entries/g)).toHaveLength(2);
+  show(filesOf(LOG, [700]));
+  expect((await lookOnce([url], "--monitor", witness)).out).toContain("ALARM: split-view");
+});
+
+test("what was compared is kept once for each address, and what agrees is compared once", async () => {
+  const { show, url } = await address(LOG, 300);
+  let note = checkpointOf(LOG, 400);
+  const witness = await monitor(() => note);
+  await lookOnce([url], "--monitor", witness);
+  note = checkpointOf(LOG, 500);
+  await lookOnce([url], "--monitor", witness);
+  expect(JSON.parse(readFileSync(state, "utf8")).seen).toHaveLength(3);
+  show(filesOf(LOG, [700]));
+  expect((await lookOnce([url], "--monitor", witness)).exit).toBe(0);
+  expect(JSON.parse(readFileSync(state, "utf8")).seen).toHaveLength(2);
+});
+
 test.each([
   ["tile-missing", (files: Files) => files.delete("tile/0/002.p/188")],
   ["checkpoint-root", (files: Files) => files.set("tile/0/002.p/188", new Uint8Array(188 * 32))],
