@@ -1,7 +1,6 @@
 /** All that is kept while the entries go by, and closed when they have. */
 import type { Verify } from "../src/core/ed25519.ts";
-import type { Entry } from "../src/core/entry.ts";
-import type { UnknownEntry } from "./archive/block.ts";
+import type { ReadEntry, UnknownEntry } from "./archive/block.ts";
 import type { Findings, OpenCode } from "./finding.ts";
 import { Judgement } from "./judgement.ts";
 import { Admission } from "./prefix/admission.ts";
@@ -53,7 +52,7 @@ export class Books {
   }
 
   /** `said` is what the entry's JWS says, where its kind has an agent's. */
-  take(entry: Entry | UnknownEntry, said: Reading | undefined): void {
+  take(entry: ReadEntry | UnknownEntry, said: Reading | undefined): void {
     const { index, kind } = entry;
     this.#kinds.set(kind, (this.#kinds.get(kind) ?? 0n) + 1n);
     if (kind === "unknown-kind") {

@@ -1,7 +1,8 @@
 /** Every statement that an agent signed, judged again by the entries before it (BYTES §3). */
-import type { Body, DispositionLine, Entry, EntryOf, HoldCode } from "../src/core/entry.ts";
+import type { DispositionLine, EntryOf, HoldCode } from "../src/core/entry.ts";
 import type { Report } from "../src/core/report.ts";
 import { decodeBase64 } from "../src/core/text.ts";
+import type { ReadEntry, UsageEntry } from "./archive/block.ts";
 import type { Findings, OpenCode } from "./finding.ts";
 import { inForce, type Key, type State } from "./prefix/state.ts";
 import type { Reading, SaidAttestation, SaidReport } from "./prefix/statement.ts";
@@ -56,7 +57,7 @@ export class Judgement {
   }
 
   /** `said` is what the entry's JWS says, where the kind has one. Other kinds are passed over. */
-  judge(entry: Entry, said: Reading | undefined): void {
+  judge(entry: ReadEntry, said: Reading | undefined): void {
     if (entry.kind === "disposition") this.#disposition(entry);
     if (typeof said === "string") {
       this.#findings.add(said, { index: entry.index }, "what the entry holds cannot be read");
@@ -68,7 +69,7 @@ export class Judgement {
     }
   }
 
-  #report(entry: Entry, signed: Signed): void {
+  #report(entry: ReadEntry, signed: Signed): void {
     switch (entry.kind) {
       case "usage":
         this.#usage(entry, signed);
@@ -83,7 +84,7 @@ export class Judgement {
     }
   }
 
-  #usage({ at, body, index }: EntryOf<"usage">, signed: Signed): void {
+  #usage({ at, body, index }: UsageEntry, signed: Signed): void {
     const released = body.hold !== undefined;
     this.#account(index, signed, released ? ACCOUNT.released : ACCOUNT.usage);
     if (released) this.#open.add("released-hold", { index }, `of entry ${body.hold}`);
@@ -192,7 +193,7 @@ export class Judgement {
     this.#tallies.jobs.note({ tracking, job: BigInt(payload.job.id), index, fact, ...as });
   }
 
-  #compare(index: bigint, body: Body<"usage">, expected: Expected): void {
+  #compare(index: bigint, body: UsageEntry["body"], expected: Expected): void {
     for (const name of EXPECTED) {
       if (body[name] === expected[name]) continue;
       const detail = `${name} is ${body[name]}, and by the entries before ${expected[name]}`;
@@ -239,7 +240,7 @@ function judge(state: State, key: Key, report: Report, at: string): HoldCode | E
 }
 
 /** What the entry says, right or wrong: totals are those of the log. */
-function chargeOf(state: State, index: bigint, body: Body<"usage">, report: Report): Charge {
+function chargeOf(state: State, index: bigint, body: UsageEntry["body"], report: Report): Charge {
   const { job, runner, usage } = report;
   const line = inForce(state.runners.get(runner.uuid), usage.finished_at);
   return {

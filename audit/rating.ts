@@ -12,9 +12,11 @@ export type Rating = Omit<Body<"usage">, "enrolment" | "hold" | "jws">;
 interface Fraction {
   top: bigint;
   bottom: bigint;
+  /** In lowest terms. */
+  text: string;
 }
 
-const ZERO: Fraction = { top: 0n, bottom: 1n };
+const ZERO = fraction(0n, 1n);
 const MICRO = 1_000_000n;
 
 /** Undefined where no rate is to be had. `runner` is the runner's line in force when the build ended. */
@@ -50,7 +52,7 @@ export function rate(state: State, report: Report, runner: EnrolledRunner): Rati
     card: String(card.index),
     class: projectClass ?? "standard",
     compute_ms: charge(duration_ms, factor),
-    factor: writeFraction(factor),
+    factor: factor.text,
     limit: limit === undefined ? "" : String(limit.index),
     machine_type: runner.machine_type,
     not_billable: reason,
@@ -60,34 +62,46 @@ export function rate(state: State, report: Report, runner: EnrolledRunner): Rati
 }
 
 /** Duration × factor, half even to six decimals of a compute-millisecond. */
-export function charge(duration_ms: string, factor: Fraction): string {
+export function charge(duration_ms: string, factor: Pick<Fraction, "top" | "bottom">): string {
   return writeMicro(halfEven(BigInt(duration_ms) * MICRO * factor.top, factor.bottom));
 }
 
+/** Cards say the same few factors for all entries, and taking one apart costs as much as using it. */
+const known = new Map<string, Fraction | undefined>();
+const KNOWN_MAX = 1_000;
+
 /** A decimal or `a/b`; undefined for all else, and for a zero below the line. */
 export function readFraction(text: string): Fraction | undefined {
+  if (known.has(text)) return known.get(text);
+  if (known.size >= KNOWN_MAX) known.clear();
+  const read = parseFraction(text);
+  known.set(text, read);
+  return read;
+}
+
+function parseFraction(text: string): Fraction | undefined {
   const [, top, bottom] = /^([0-9]+)\/([0-9]+)$/.exec(text) ?? [];
   if (top !== undefined && bottom !== undefined) {
-    return BigInt(bottom) === 0n ? undefined : { top: BigInt(top), bottom: BigInt(bottom) };
+    return BigInt(bottom) === 0n ? undefined : fraction(BigInt(top), BigInt(bottom));
   }
   const [, whole, decimals = ""] = /^([0-9]+)(?:\.([0-9]+))?$/.exec(text) ?? [];
   if (whole === undefined) return undefined;
-  return { top: BigInt(whole + decimals), bottom: 10n ** BigInt(decimals.length) };
+  return fraction(BigInt(whole + decimals), 10n ** BigInt(decimals.length));
 }
 
 /** Without minutes, or with 0 for unlimited, there is nothing to have a share of. */
 function shareOf(monthlyMinutes: string | undefined): Fraction | undefined {
   const minutes = BigInt(monthlyMinutes ?? "0");
-  return minutes === 0n ? undefined : { top: minutes, bottom: 300_000n };
+  return minutes === 0n ? undefined : fraction(minutes, 300_000n);
 }
 
 function isLess(a: Fraction, b: Fraction): boolean {
   return a.top * b.bottom < b.top * a.bottom;
 }
 
-function writeFraction({ top, bottom }: Fraction): string {
+function fraction(top: bigint, bottom: bigint): Fraction {
   const divisor = greatestCommonDivisor(top, bottom);
-  return `${top / divisor}/${bottom / divisor}`;
+  return { top, bottom, text: `${top / divisor}/${bottom / divisor}` };
 }
 
 function greatestCommonDivisor(a: bigint, b: bigint): bigint {

@@ -12,8 +12,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { OpenPiles, Piles } from "./tally/piles.ts";
 
-/** What one kind of record may take before its piles are written out. */
-const BUFFER_BYTES_MAX = 4 * 1024 * 1024;
+/** What one kind of record may take before its piles are written out: 8 KB of each of a thousand, at once. */
+const BUFFER_BYTES_MAX = 8 * 1024 * 1024;
 const BUFFER_BYTES_FIRST = 512;
 
 /** `close` removes the folder; it is made only if something has to go there. */

@@ -1,5 +1,5 @@
 /** A bundle as it was found, and its entries put where their indices say they belong. */
-import { decodeEntry, type Entry } from "../../src/core/entry.ts";
+import { type Body, decodeEntry, type Entry, type EntryOf } from "../../src/core/entry.ts";
 import type { Hash } from "../../src/core/hash.ts";
 import { parseCanonical } from "../../src/core/json.ts";
 import { decodeBase64 } from "../../src/core/text.ts";
@@ -15,9 +15,14 @@ export interface UnknownEntry {
   prev: Uint8Array;
 }
 
+/** A usage without its JWS: what that says is said beside it. */
+export type UsageEntry = Omit<EntryOf<"usage">, "body"> & { body: Omit<Body<"usage">, "jws"> };
+/** An entry as it is judged. */
+export type ReadEntry = Exclude<Entry, { kind: "usage" }> | UsageEntry;
+
 /** An entry as it was found, its leaf hash, and what its JWS says where its kind has an agent's. */
 export interface Found {
-  entry: Entry | UnknownEntry | "malformed";
+  entry: ReadEntry | UnknownEntry | "malformed";
   leaf: Hash;
   said: Reading | undefined;
 }
@@ -72,7 +77,7 @@ export function align(
 }
 
 /** One entry, by its schema. */
-export function readEntry(bytes: Uint8Array): Found["entry"] {
+export function readEntry(bytes: Uint8Array): Entry | UnknownEntry | "malformed" {
   const entry = decodeEntry(bytes);
   if (entry !== "unknown-kind") return entry;
   // The envelope was found good; only its body is of no known shape.

@@ -3,7 +3,7 @@
  * every checkpoint that covers it. What an entry says is for others to judge.
  */
 import type { Checkpoint } from "../../src/core/checkpoint.ts";
-import { type Entry, GENESIS_PREV } from "../../src/core/entry.ts";
+import { GENESIS_PREV } from "../../src/core/entry.ts";
 import type { Hash, Sha256 } from "../../src/core/hash.ts";
 import { equal } from "../../src/core/text.ts";
 import { bundlePath, TILE_WIDTH, tilePath } from "../../src/core/tile.ts";
@@ -15,7 +15,7 @@ import type { Reader } from "../reading/reader.ts";
 import type { Source } from "../source.ts";
 import type { OpenPiles } from "../tally/piles.ts";
 import { ReadAhead } from "./ahead.ts";
-import { align, type UnknownEntry } from "./block.ts";
+import { align, type ReadEntry, type UnknownEntry } from "./block.ts";
 import type { Checkpoints } from "./checkpoints.ts";
 import {
   type BlockFiles,
@@ -47,7 +47,7 @@ export interface Block {
 
 /** An entry in its place, and what an agent says by it. */
 export interface Judged {
-  entry: Entry | UnknownEntry;
+  entry: ReadEntry | UnknownEntry;
   said: Reading | undefined;
 }
 
@@ -214,7 +214,7 @@ class Walker {
   }
 
   /** Whether the entry is one of this log; what is wrong with its place is said. */
-  #fits(entry: Entry | UnknownEntry, before: Hash | undefined): boolean {
+  #fits(entry: ReadEntry | UnknownEntry, before: Hash | undefined): boolean {
     const { findings, log } = this.#options;
     const { at, index, kind } = entry;
     if (before !== undefined && !equal(entry.prev, before)) {

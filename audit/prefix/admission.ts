@@ -4,10 +4,11 @@
  */
 import type { z } from "zod";
 import { admissibleKey, thumbprint, type Verify, verdict } from "../../src/core/ed25519.ts";
-import type { Body, Entry, EntryOf } from "../../src/core/entry.ts";
+import type { Body, EntryOf } from "../../src/core/entry.ts";
 import { parseVkey } from "../../src/core/note.ts";
 import { Claim, Rotation, TYP } from "../../src/core/report.ts";
 import { decodeBase64url } from "../../src/core/text.ts";
+import type { ReadEntry } from "../archive/block.ts";
 import type { FindingCode, Findings, OpenCode } from "../finding.ts";
 import { monthAfter, readFraction } from "../rating.ts";
 import { append, FIRST_KEY, type Key, type State } from "./state.ts";
@@ -34,7 +35,7 @@ export class Admission {
   }
 
   /** Kinds that decide nothing are passed over. */
-  admit(entry: Entry): void {
+  admit(entry: ReadEntry): void {
     this.#index = entry.index;
     this.#at = entry.at;
     if ("approval" in entry.body) this.#approval(entry.body.approval);

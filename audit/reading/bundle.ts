@@ -18,6 +18,7 @@ import {
   segmentsOf,
   takeReport,
   takeUsage,
+  textsBesideJws,
 } from "./usual.ts";
 
 /** What reading needs besides the bundle. */
@@ -110,7 +111,7 @@ function readUsual(
   const holds = verdict(signatureBytes, jws.subarray(0, end), key.publicKey, verify);
   const verdictText = `${BETWEEN}${key.kid}${BETWEEN}${holds ? HOLDS : ""}${BETWEEN}`;
   return {
-    texts: usage.slice(1).join(BETWEEN) + verdictText + report.slice(1).join(BETWEEN),
+    texts: textsBesideJws(usage).join(BETWEEN) + verdictText + report.slice(1).join(BETWEEN),
     digest: hash(jws),
     fact: hash(encodeUtf8(factOf(payloadText, report))),
   };

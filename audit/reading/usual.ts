@@ -3,10 +3,11 @@
  * takes is what core's reader and its schema take; what it does not take may be good all the same, and
  * is for them to read. Tests hold the two ways to each other, text by text.
  */
-import { type Body, type EntryOf, GENESIS_PREV } from "../../src/core/entry.ts";
+import { type Body, GENESIS_PREV } from "../../src/core/entry.ts";
 import type { Report } from "../../src/core/report.ts";
 import { decodeBase64 } from "../../src/core/text.ts";
 import type { Tracking } from "../../src/core/unit.ts";
+import type { UsageEntry } from "../archive/block.ts";
 import { object, SCALAR, text } from "./pattern.ts";
 
 const INTEGER = text(SCALAR.integer);
@@ -69,6 +70,7 @@ const REPORT = whole(
 
 /** Among a match's texts: the first of the JWS's three segments, and the runner's UUID. */
 const JWS_FIRST = 10;
+const JWS_SEGMENTS = 3;
 const UUID = 12;
 
 /** Texts that a pattern captured, to be taken one by one in the order of the pattern. */
@@ -100,9 +102,17 @@ export function matchReport(payload: string): Match | undefined {
   return REPORT.exec(payload) ?? undefined;
 }
 
+/** What was captured of a usage, but for its JWS: what is taken again by `takeUsage`. */
+export function textsBesideJws(usage: Match): (string | undefined)[] {
+  return [...usage.slice(1, JWS_FIRST), ...usage.slice(JWS_FIRST + JWS_SEGMENTS)];
+}
+
 /** The three segments of a usage's JWS, whose last has the length of a signature's. */
 export function segmentsOf(usage: Match): { header: string; payload: string; signature: string } {
-  const [header = "", payload = "", signature = ""] = usage.slice(JWS_FIRST, JWS_FIRST + 3);
+  const [header = "", payload = "", signature = ""] = usage.slice(
+    JWS_FIRST,
+    JWS_FIRST + JWS_SEGMENTS,
+  );
   return { header, payload, signature };
 }
 
@@ -113,7 +123,8 @@ export function factOf(payload: string, report: Match): string {
   return `{${measured},"runner":{"uuid":"${report[UUID]}"},${usage}`;
 }
 
-export function takeUsage(fields: Fields): EntryOf<"usage"> {
+/** The JWS has gone its own way. */
+export function takeUsage(fields: Fields): UsageEntry {
   return {
     at: fields.take(),
     body: {
@@ -125,7 +136,6 @@ export function takeUsage(fields: Fields): EntryOf<"usage"> {
       enrolment: fields.take(),
       factor: fields.take(),
       ...optional("hold", fields.take()),
-      jws: `${fields.take()}.${fields.take()}.${fields.take()}`,
       limit: fields.take(),
       machine_type: fields.take(),
       not_billable: fields.take() as Body<"usage">["not_billable"],

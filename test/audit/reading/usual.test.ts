@@ -1,7 +1,7 @@
 /** Patterns and schemas are held to each other: whatever a pattern takes, it reads as they do. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { readEntry } from "../../../audit/archive/block.ts";
+import { type Found, readEntry } from "../../../audit/archive/block.ts";
 import { sha256, verifyNow } from "../../../audit/native.ts";
 import { readSigned } from "../../../audit/prefix/statement.ts";
 import { packBundle, unpackBundle } from "../../../audit/reading/bundle.ts";
@@ -48,9 +48,18 @@ function bothWays(bytes: Uint8Array): { usual: boolean } {
       ? ({ kind: "report", text: entry.body.jws } as const)
       : undefined;
   const said = text && readSigned(text, KEYS.byKid, TOOLS);
-  const found = [{ entry, leaf: leafHash(bytes, sha256), said }];
+  const usual = packed.others[0] === undefined;
+  const read = usual ? withoutJws(entry) : entry;
+  const found = [{ entry: read, leaf: leafHash(bytes, sha256), said }];
   expect(unpackBundle(packed)).toEqual({ found, cut: false });
-  return { usual: packed.others[0] === undefined };
+  return { usual };
+}
+
+/** The JWS of an entry that a pattern took stays behind: what it says is held to `said`. */
+function withoutJws(entry: ReturnType<typeof readEntry>): Found["entry"] {
+  if (entry === "malformed" || entry.kind !== "usage") throw new Error("no usage is usual");
+  const { jws: _, ...body } = entry.body;
+  return { ...entry, body };
 }
 
 function put(tree: Tree, [name = "", ...rest]: readonly string[], value: Json): Tree {
