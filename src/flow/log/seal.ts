@@ -161,7 +161,8 @@ async function prepare(
     }
     return { log, from, to, signer, tree: { size, root: edgeRoot(to.edge, hash) } };
   };
-  const ours = await layTo(from.size + entriesMax < head.size ? from.size + entriesMax : head.size);
+  const left = head.size - from.size;
+  const ours = await layTo(left > entriesMax ? from.size + entriesMax : head.size);
   const claimed = await claim(archive, log, from.size, ours.tree);
   if (claimed === ours.tree.size) return ours;
   // A sealer that is gone may have signed its tree: that one goes first, and the rest follows.
