@@ -1,7 +1,8 @@
 -- migrate:up
 -- Of checkpoints, those that nothing needs may go: kept are the latest of a log, the newest of each ten
--- minutes of UTC, and every one that was cosigned, or that an adopted archive goes on from. Tables that
--- come to refer to checkpoints keep theirs by a foreign key.
+-- minutes of UTC, every one that was cosigned or that an adopted archive goes on from, and the last that
+-- a retired key has signed: it leads whoever trusts that key to its successor. Tables that come to refer
+-- to checkpoints keep theirs by a foreign key.
 
 create function checkpoint_is_kept(candidate checkpoints) returns boolean
 language sql stable set search_path = public, pg_temp as $fn$
@@ -30,6 +31,21 @@ language sql stable set search_path = public, pg_temp as $fn$
       where entries.log = candidate.log
         and kind = 'archive_adopted'
         and convert_from(bytes, 'UTF8')::jsonb #>> '{body,size}' = candidate.size::text
+    )
+    or exists (
+      select
+      from entries as retirement
+      where retirement.log = candidate.log
+        and retirement.kind = 'log_key'
+        and retirement.index >= candidate.size
+        and convert_from(retirement.bytes, 'UTF8')::jsonb #>> '{body,state}' = 'retired'
+        and not exists (
+          select
+          from checkpoints as nearer
+          where nearer.log = candidate.log
+            and nearer.size > candidate.size
+            and nearer.size <= retirement.index
+        )
     )
 $fn$;
 
