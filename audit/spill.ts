@@ -1,19 +1,11 @@
-/** Piles of records that go to files of a temporary folder as soon as they are more than a few megabytes. */
-import {
-  appendFileSync,
-  closeSync,
-  mkdtempSync,
-  openSync,
-  readSync,
-  rmSync,
-  statSync,
-} from "node:fs";
+/** Piles of records that go to a file of a temporary folder as soon as they are more than a few megabytes. */
+import { closeSync, mkdtempSync, openSync, readSync, rmSync, writeSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { OpenPiles, Piles } from "./tally/piles.ts";
 
-/** What one kind of record may take before its piles are written out: 8 KB of each of a thousand, at once. */
-const BUFFER_BYTES_MAX = 8 * 1024 * 1024;
+/** What one kind of record may take before it is written out. */
+const BUFFER_BYTES_MAX = 4 * 1024 * 1024;
 const BUFFER_BYTES_FIRST = 512;
 
 /** `close` removes the folder; it is made only if something has to go there. */
@@ -24,50 +16,61 @@ export interface Spill {
 
 export function openSpill(parent = tmpdir(), bufferBytesMax = BUFFER_BYTES_MAX): Spill {
   let folder: string | undefined;
-  let opened = 0;
-  const folderOf = (): string => {
+  const files: number[] = [];
+  const openFile = (): number => {
     folder ??= mkdtempSync(join(parent, "minutebook-audit-"));
-    return folder;
+    const file = openSync(join(folder, String(files.length)), "wx+");
+    files.push(file);
+    return file;
   };
   return {
-    open: (width) => {
-      const name = opened++;
-      const pathOf = (pile: number): string => join(folderOf(), `${name}-${pile}`);
-      return new SpilledPiles(pathOf, width, bufferBytesMax);
-    },
+    open: (width) => new SpilledPiles(openFile, width, bufferBytesMax),
     close: () => {
+      for (const file of files) closeSync(file);
       if (folder !== undefined) rmSync(folder, { recursive: true, force: true });
     },
   };
 }
 
+/** Records that were set aside together, pile by pile. */
+interface Sorted {
+  /** Ascending, and where the records of each end. */
+  piles: Float64Array;
+  ends: Uint32Array;
+  /** The records, or where they begin in the file. */
+  bytes: Uint8Array | number;
+}
+
 class SpilledPiles implements Piles {
-  readonly #pathOf: (pile: number) => string;
+  readonly #openFile: () => number;
   readonly #width: number;
   readonly #max: number;
-  #buffers = new Map<number, { bytes: Uint8Array; length: number }>();
-  #buffered = 0;
+  /** Records as they came, and the pile of each. */
+  #records = new Uint8Array(BUFFER_BYTES_FIRST);
+  #pileOf: number[] = [];
   readonly #numbers = new Set<number>();
-  readonly #spilled = new Set<number>();
+  readonly #sorted: Sorted[] = [];
+  #file: number | undefined;
+  #written = 0;
 
-  constructor(pathOf: (pile: number) => string, width: number, bufferBytesMax: number) {
-    this.#pathOf = pathOf;
+  constructor(openFile: () => number, width: number, bufferBytesMax: number) {
+    this.#openFile = openFile;
     this.#width = width;
     this.#max = bufferBytesMax;
   }
 
   add(pile: number, record: Uint8Array): void {
-    const buffer = this.#buffers.get(pile) ?? this.#start(pile);
-    const length = buffer.length + record.length;
-    if (length > buffer.bytes.length) {
-      const bytes = new Uint8Array(2 * length);
-      this.#buffered += bytes.length - buffer.bytes.length;
-      bytes.set(buffer.bytes.subarray(0, buffer.length));
-      buffer.bytes = bytes;
+    const at = this.#pileOf.length * this.#width;
+    if (at + record.length > this.#records.length) {
+      const least = at + record.length;
+      const records = new Uint8Array(Math.max(least, Math.min(2 * least, this.#max)));
+      records.set(this.#records);
+      this.#records = records;
     }
-    buffer.bytes.set(record, buffer.length);
-    buffer.length = length;
-    if (this.#buffered > this.#max) this.#flush();
+    this.#records.set(record, at);
+    this.#pileOf.push(pile);
+    this.#numbers.add(pile);
+    if (at + record.length > this.#max) this.#write();
   }
 
   numbers(): number[] {
@@ -75,51 +78,100 @@ class SpilledPiles implements Piles {
   }
 
   *read(pile: number, partBytesMax: number): Generator<Uint8Array> {
-    const records = Math.max(1, Math.floor(partBytesMax / this.#width));
-    const stride = records * this.#width;
-    if (this.#spilled.has(pile)) {
-      const path = this.#pathOf(pile);
-      const { size } = statSync(path);
-      for (let at = 0; at < size; at += stride) {
-        yield readPart(path, at, Math.min(stride, size - at));
+    if (this.#pileOf.length > 0) {
+      this.#sorted.push(this.#sort());
+      this.#records = new Uint8Array(BUFFER_BYTES_FIRST);
+    }
+    const pieces = this.#sorted.map((sorted) => pieceOf(sorted, pile));
+    const stride = Math.max(1, Math.floor(partBytesMax / this.#width)) * this.#width;
+    let left = pieces.reduce((total, { length }) => total + length, 0);
+    while (left > 0) {
+      const part = new Uint8Array(Math.min(stride, left));
+      this.#fill(part, pieces);
+      left -= part.length;
+      yield part;
+    }
+  }
+
+  /** Takes from the front of the pieces. */
+  #fill(part: Uint8Array, pieces: Piece[]): void {
+    let filled = 0;
+    for (const piece of pieces) {
+      const length = Math.min(piece.length, part.length - filled);
+      const into = part.subarray(filled, filled + length);
+      if (typeof piece.bytes !== "number") {
+        into.set(piece.bytes.subarray(piece.at, piece.at + length));
+      } else if (this.#file !== undefined) {
+        readWhole(this.#file, into, piece.bytes + piece.at);
       }
-    }
-    const buffer = this.#buffers.get(pile) ?? { bytes: new Uint8Array(), length: 0 };
-    for (let at = 0; at < buffer.length; at += stride) {
-      yield buffer.bytes.subarray(at, Math.min(at + stride, buffer.length));
+      piece.at += length;
+      piece.length -= length;
+      filled += length;
     }
   }
 
-  #start(pile: number): { bytes: Uint8Array; length: number } {
-    const buffer = { bytes: new Uint8Array(BUFFER_BYTES_FIRST), length: 0 };
-    this.#buffers.set(pile, buffer);
-    this.#numbers.add(pile);
-    this.#buffered += BUFFER_BYTES_FIRST;
-    return buffer;
+  #write(): void {
+    const sorted = this.#sort();
+    this.#file ??= this.#openFile();
+    this.#sorted.push({ ...sorted, bytes: this.#written });
+    this.#written += writeWhole(this.#file, sorted.bytes, this.#written);
   }
 
-  #flush(): void {
-    for (const [pile, { bytes, length }] of this.#buffers) {
-      appendFileSync(this.#pathOf(pile), bytes.subarray(0, length));
-      this.#spilled.add(pile);
-    }
-    this.#buffers = new Map();
-    this.#buffered = 0;
+  /** By pile, and in each in the order they came; what comes next begins anew. */
+  #sort(): Sorted & { bytes: Uint8Array } {
+    const width = this.#width;
+    const lengths = new Map<number, number>();
+    for (const pile of this.#pileOf) lengths.set(pile, (lengths.get(pile) ?? 0) + width);
+    const piles = Float64Array.from(lengths.keys()).sort();
+    const next = new Map<number, number>();
+    let end = 0;
+    const ends = Uint32Array.from(piles, (pile) => {
+      next.set(pile, end);
+      end += lengths.get(pile) ?? 0;
+      return end;
+    });
+    const bytes = new Uint8Array(end);
+    this.#pileOf.forEach((pile, i) => {
+      const at = next.get(pile) ?? 0;
+      bytes.set(this.#records.subarray(i * width, (i + 1) * width), at);
+      next.set(pile, at + width);
+    });
+    this.#pileOf = [];
+    return { piles, ends, bytes };
   }
 }
 
-/** Opened for each part: as many piles may be read at once as there are. */
-function readPart(path: string, at: number, length: number): Uint8Array {
-  const bytes = new Uint8Array(length);
-  const file = openSync(path, "r");
-  try {
-    for (let read = 0; read < length; ) {
-      const count = readSync(file, bytes, read, length - read, at + read);
-      if (count === 0) throw new Error("spill: a file that became shorter");
-      read += count;
-    }
-  } finally {
-    closeSync(file);
+/** Records of one pile among those that were sorted together. */
+interface Piece {
+  bytes: Sorted["bytes"];
+  at: number;
+  length: number;
+}
+
+function pieceOf({ bytes, ends, piles }: Sorted, pile: number): Piece {
+  let [low, high] = [0, piles.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((piles[middle] ?? 0) < pile) low = middle + 1;
+    else high = middle;
   }
-  return bytes;
+  if (piles[low] !== pile) return { bytes, at: 0, length: 0 };
+  const at = ends[low - 1] ?? 0;
+  return { bytes, at, length: (ends[low] ?? 0) - at };
+}
+
+function writeWhole(file: number, bytes: Uint8Array, at: number): number {
+  let written = 0;
+  while (written < bytes.length) {
+    written += writeSync(file, bytes, written, bytes.length - written, at + written);
+  }
+  return written;
+}
+
+function readWhole(file: number, bytes: Uint8Array, at: number): void {
+  for (let read = 0; read < bytes.length; ) {
+    const count = readSync(file, bytes, read, bytes.length - read, at + read);
+    if (count === 0) throw new Error("spill: a file that became shorter");
+    read += count;
+  }
 }

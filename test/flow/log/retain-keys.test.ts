@@ -39,8 +39,12 @@ function retirementAfter(chain: Chain): Chain["entries"][number] {
   const [kind, index, prev] = ["log_key", chain.size, chain.leaves.at(-1) ?? GENESIS_PREV] as const;
   const { name, publicKey } = vkeyOf(chain.log);
   const body = {
-    ...{ approval: "", by: "p", purpose: "checkpoint", salt: "AAAAAAAAAAAAAAAAAAAAAA==" },
-    ...{ state: "retired", vkey: formatVkey(name, publicKey) },
+    approval: "",
+    by: "p",
+    purpose: "checkpoint",
+    salt: "AAAAAAAAAAAAAAAAAAAAAA==",
+    state: "retired",
+    vkey: formatVkey(name, publicKey),
   } as const;
   const at = instantText(CHAIN_START);
   const bytes = encodeEntry({ at, body, index, kind, log: chain.log, prev });
