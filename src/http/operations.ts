@@ -160,7 +160,7 @@ export const OPERATIONS: Readonly<Record<Route, Operation>> = {
     summary: "Proofs of what a receipt promises, under the published checkpoint",
     body: json(Promised),
     success: { 200: json(KeptPromise) },
-    problems: ["invalid-receipt", "not-found", "archive-unavailable"],
+    problems: ["invalid-receipt", "not-found", "archive-unavailable", "log-behind"],
   },
   "POST /v1/keys/:kid/revoke": {
     summary: "End a key",

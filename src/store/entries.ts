@@ -102,6 +102,20 @@ export async function readEntry(sql: Reader, log: string, index: bigint): Promis
   return entry;
 }
 
+/** Bytes of those of the asked that stand, by index. */
+export async function readBytes(
+  sql: Reader,
+  log: string,
+  indices: readonly bigint[],
+): Promise<Map<bigint, Uint8Array>> {
+  const rows = await sql<{ index: bigint; bytes: Uint8Array }[]>`
+    select index, bytes
+    from entries
+    where log = ${log} and index = any(${plainColumn(indices)}::text::bigint[])
+  `;
+  return new Map(rows.map(({ index, bytes }) => [index, bytes]));
+}
+
 /** Bytes of the entries that decide how reports are judged, after < index ≤ upTo, in order. */
 export async function readControl(
   sql: Sql,

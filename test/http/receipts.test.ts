@@ -8,9 +8,10 @@ import { signedCompact } from "../../src/core/jws.ts";
 import { formatVkey, openNote, parseVkey } from "../../src/core/note.ts";
 import { verifyConsistency, verifyInclusion } from "../../src/core/proof.ts";
 import { type ReceiptResult, receiptInput } from "../../src/core/receipt.ts";
-import { decodeBase64, encodeUtf8 } from "../../src/core/text.ts";
+import { TYP } from "../../src/core/report.ts";
+import { decodeBase64, encodeBase64, encodeUtf8 } from "../../src/core/text.ts";
 import { NOW } from "../core/history.ts";
-import { reported } from "../flow/door.ts";
+import { reported, sign } from "../flow/door.ts";
 import { testKey, verifyByOpenssl } from "../signing.ts";
 import { type Answered, ask, type House, newLog, openHouse, sealedSize } from "./house.ts";
 
@@ -40,6 +41,7 @@ function prove(json: object): Promise<Answered> {
 
 interface Proof {
   index: string;
+  entry: string;
   hashes: string[];
 }
 
@@ -47,7 +49,7 @@ interface Kept {
   checkpoint: string;
   proofs: Proof[];
   consistency?: string[];
-  keys: (Proof & { entry: string })[];
+  keys: Proof[];
 }
 
 function bytes(base64: string): Uint8Array {
@@ -108,6 +110,36 @@ test("each result of a receipt is proven as soon as the published checkpoint cov
       toRoot: tree.root,
     }),
   ).toBe(true);
+});
+
+test("with each proof comes the entry: its leaf is the promised one, and it is what the code says", async () => {
+  const { log } = await newLog(house, "entries", 6);
+  const reports = [
+    reported(6, log, { counter: "1" }),
+    reported(6, log, { counter: "2" }),
+    reported(6, log, { counter: "3", usage: { duration_ms: "61000" } }),
+    reported(6, log, { counter: "4", uuid: "0d4c5f57-6d2b-4c7c-a5ad-7f3a0f1d2c3b" }),
+    sign(6, TYP.report, { counter: "5", log }),
+  ];
+  const { json } = await ask(house, "POST /v1/reports", { json: { reports } });
+  const { receipt, results } = json as unknown as Batch;
+  await sealedSize(house, log);
+  const { proofs } = (await prove({ receipt, results })).json as unknown as Kept;
+  const shown = results.map(({ code, index, leaf }) => {
+    const entry = proofs.find((proof) => proof.index === index)?.entry;
+    if (entry === undefined) return [code, index];
+    expect(encodeBase64(leafHash(bytes(entry)))).toBe(leaf);
+    const decoded = decodeEntry(bytes(entry));
+    if (typeof decoded === "string" || !("jws" in decoded.body)) throw new Error("no report");
+    return [code, decoded.kind, reports.indexOf(decoded.body.jws)];
+  });
+  expect(shown).toEqual([
+    ["accepted", "usage", 0],
+    ["duplicate", "usage", 0],
+    ["conflict", "conflict", 2],
+    ["outside-enrolment", "hold", 3],
+    ["schema", undefined],
+  ]);
 });
 
 test("an entry that no checkpoint covers has no proof yet", async () => {

@@ -15,6 +15,7 @@ import {
 import { encodeBase64 } from "../../core/text.ts";
 import { IntegerText } from "../../core/unit.ts";
 import type { Sql } from "../../store/connect.ts";
+import { readBytes } from "../../store/entries.ts";
 import { readLogKeys } from "../../store/registers.ts";
 import type { Keyring } from "../key/keyring.ts";
 import { checkpointAt, type Proofs, proveConsistency, proveInclusion } from "../log/prove.ts";
@@ -32,9 +33,13 @@ export const Promised = z.strictObject({
 });
 export type Promised = z.infer<typeof Promised>;
 
-/** Hashes in base64, the leaf's sibling first, in the tree of the checkpoint. */
-export interface ProvenIndex {
+/**
+ * The entry's bytes in base64: that an entry stands there is half of a promise, and that it is what the
+ * code says the other. Hashes in base64, the leaf's sibling first, in the tree of the checkpoint.
+ */
+export interface ProvenEntry {
   index: string;
+  entry: string;
   hashes: string[];
 }
 
@@ -42,11 +47,11 @@ export interface Kept {
   /** The published one, with all its signatures. */
   checkpoint: string;
   /** Of each index among the results that the checkpoint covers, once. */
-  proofs: ProvenIndex[];
+  proofs: ProvenEntry[];
   /** From the size that was asked from, where the checkpoint is no smaller. */
   consistency?: string[];
   /** Every `log_key` that the checkpoint covers: whoever trusts a key of the log learns the others. */
-  keys: (ProvenIndex & { entry: string })[];
+  keys: ProvenEntry[];
 }
 
 export interface Keeping extends Proofs {
@@ -61,7 +66,8 @@ export interface Keeping extends Proofs {
  * Proofs are not held against the results: if they do not fit, that is what the asker has to see.
  *
  * @throws Problem `invalid-receipt` for one that is not ours, or not of these results; `not-found`
- *   while nothing of its log is published; `busy`, `archive-unavailable`
+ *   while nothing of its log is published; `busy`, `archive-unavailable`; `log-behind` for an entry that
+ *   is archived and not here
  */
 export async function proveReceipt(
   keeping: Keeping,
@@ -71,13 +77,17 @@ export async function proveReceipt(
   try {
     const log = await assertOurs(keeping, receipt, results);
     const { size, note } = await checkpointAt(keeping, log);
-    const entries = await keyEntries(keeping, log, size);
+    const keys = await keyIndices(keeping, log, size);
     const promised = new Set(results.flatMap(({ index }) => (index === undefined ? [] : [index])));
     const indices = Array.from(promised, BigInt).filter((index) => index < size);
-    const wanted = new Set([...indices, ...entries.map(({ index }) => index)]);
-    const paths = await proveInclusion(keeping, log, [...wanted], size);
-    const proven = (index: bigint): ProvenIndex => {
-      return { index: String(index), hashes: texts(paths.get(index) ?? []) };
+    const wanted = [...new Set([...indices, ...keys])];
+    const paths = await proveInclusion(keeping, log, wanted, size);
+    const entries = await readBytes(keeping.sql, log, wanted);
+    const proven = (index: bigint): ProvenEntry => {
+      const bytes = entries.get(index);
+      if (bytes === undefined) throw new Problem("log-behind");
+      const hashes = texts(paths.get(index) ?? []);
+      return { index: String(index), entry: encodeBase64(bytes), hashes };
     };
     const from = BigInt(since ?? 0);
     const follows = from > 0n && from <= size;
@@ -85,7 +95,7 @@ export async function proveReceipt(
       checkpoint: note,
       proofs: indices.map(proven),
       ...(follows && { consistency: texts(await proveConsistency(keeping, log, from, size)) }),
-      keys: entries.map(({ index, bytes }) => ({ ...proven(index), entry: encodeBase64(bytes) })),
+      keys: keys.map(proven),
     };
   } finally {
     leave();
@@ -117,12 +127,9 @@ function signerOf({ jws }: ReadReceipt, keys: readonly { vkey: string }[]): Vkey
     .find((vkey) => vkey !== undefined && thumbprint(vkey.publicKey) === jws.kid);
 }
 
-async function keyEntries(
-  { sql }: Keeping,
-  log: string,
-  size: bigint,
-): Promise<{ index: bigint; bytes: Uint8Array }[]> {
-  return (await readLogKeys(sql, [log])).filter(({ index }) => index < size);
+async function keyIndices({ sql }: Keeping, log: string, size: bigint): Promise<bigint[]> {
+  const entries = await readLogKeys(sql, [log]);
+  return entries.map(({ index }) => index).filter((index) => index < size);
 }
 
 function texts(hashes: readonly Hash[]): string[] {

@@ -6,14 +6,18 @@ import type { Kept } from "../../flow/report/prove.ts";
 import { exactly } from "./exactly.ts";
 import { Checkpoint } from "./logs.ts";
 
-/** Of an entry at that index in the tree of the checkpoint, the leaf's sibling first. */
-const Proven = z.strictObject({ index: IntegerText, hashes: z.array(HashText).max(63) });
+/** An entry's bytes, and its path in the tree of the checkpoint, the leaf's sibling first. */
+const Proven = z.strictObject({
+  index: IntegerText,
+  entry: z.base64().max((ENTRY_BYTES_MAX * 4) / 3 + 4),
+  hashes: z.array(HashText).max(63),
+});
 
 export const KeptPromise = exactly<Kept>()(
   z.strictObject({
     checkpoint: Checkpoint,
     proofs: z.array(Proven),
     consistency: z.array(HashText).max(63).exactOptional(),
-    keys: z.array(Proven.extend({ entry: z.base64().max((ENTRY_BYTES_MAX * 4) / 3 + 4) })),
+    keys: z.array(Proven),
   }),
 );
