@@ -2,7 +2,8 @@
  * An append-only journal: a folder of segments, of which each line is one commit,
  * `<first 16 hex digits of the JSON's SHA-256> <JSON>\n`, synced before `append` returns. So only the
  * last line can be torn, by a kill or by a full disk, and it is cut at the next start. A segment
- * begins with a snapshot of all that the segments before it say: a start reads one of them only.
+ * begins with a snapshot of all that the segments before it say: a start reads one of them only. Where
+ * that would be longer than can be read, no segment begins, and the last one goes on.
  */
 import { createHash } from "node:crypto";
 import {
@@ -25,6 +26,8 @@ import { readLines } from "./lines.ts";
 const SEGMENT_BYTES = 16 * 1024 * 1024;
 /** A commit holds at most some hundred reports of 4 KiB. */
 const COMMIT_BYTES_MAX = 8 * 1024 * 1024;
+/** A snapshot of a spool has some 25 bytes for every report that is proven between two that are not. */
+const LINE_BYTES_MAX = 64 * 1024 * 1024;
 const SEGMENT_NAME = /^([0-9]{8})\.jsonl$/;
 const CHECK_DIGITS = 16;
 
@@ -40,6 +43,8 @@ export interface JournalOptions<R> {
   schema: z.ZodType<R>;
   state: Journaled<R>;
   segmentBytes?: number;
+  /** Of a snapshot. */
+  snapshotBytesMax?: number;
 }
 
 export class Journal<R> {
@@ -56,11 +61,11 @@ export class Journal<R> {
    * @throws AgentError `damaged`, when a line other than the last is not as it was written
    */
   constructor(options: JournalOptions<R>) {
-    this.#options = { segmentBytes: SEGMENT_BYTES, ...options };
+    this.#options = { segmentBytes: SEGMENT_BYTES, snapshotBytesMax: LINE_BYTES_MAX, ...options };
     mkdirSync(options.folder, { recursive: true, mode: 0o700 });
     removeTemporaries(options.folder);
     const last = this.segments().at(-1);
-    this.#segment = last ?? this.#create(1);
+    this.#segment = last ?? this.#create(1, this.#snapshot());
     this.#fd = openSync(this.#path(this.#segment), "r+");
     this.#size = this.#recover();
   }
@@ -121,15 +126,23 @@ export class Journal<R> {
   }
 
   #roll(): void {
-    this.#segment = this.#create(this.#segment + 1);
+    const snapshot = this.#snapshot();
+    if (Buffer.byteLength(snapshot) > this.#options.snapshotBytesMax) {
+      this.#full = this.#size + this.#options.segmentBytes;
+      return;
+    }
+    this.#segment = this.#create(this.#segment + 1, snapshot);
     closeSync(this.#fd);
     this.#fd = openSync(this.#path(this.#segment), "r+");
     this.#size = fstatSync(this.#fd).size;
     this.#full = this.#size + this.#options.segmentBytes;
   }
 
-  #create(segment: number): number {
-    const text = encodeLine(this.#options.state.snapshot());
+  #snapshot(): string {
+    return encodeLine(this.#options.state.snapshot());
+  }
+
+  #create(segment: number, text: string): number {
     if (!createFile(this.#path(segment), text)) throw new Error("journal: a segment came twice");
     return segment;
   }
@@ -181,7 +194,7 @@ function checkOf(json: string): string {
 }
 
 function whole(fd: number): { from: number; to: number; bytesMax: number } {
-  return { from: 0, to: fstatSync(fd).size, bytesMax: COMMIT_BYTES_MAX };
+  return { from: 0, to: fstatSync(fd).size, bytesMax: LINE_BYTES_MAX };
 }
 
 function removeTemporaries(folder: string): void {

@@ -19,8 +19,11 @@ export type Range = z.infer<typeof Range>;
 export const Result = ReceiptResult.catchall(z.string());
 export type Result = z.infer<typeof Result>;
 
-/** How the log stood to the newest checkpoint that was verified, when last asked. */
-const Divergence = z.enum(["", "rolled-back", "inconsistent"]);
+/**
+ * How the log stood to the newest checkpoint that was verified, when last asked. `withheld`: it did not
+ * say how it got from there to here.
+ */
+const Divergence = z.enum(["", "rolled-back", "inconsistent", "withheld"]);
 export type Divergence = z.infer<typeof Divergence>;
 
 const Snapshot = z.strictObject({
@@ -37,11 +40,13 @@ const Snapshot = z.strictObject({
   kept: Count.default(0),
   broken: Count.default(0),
   /** Reports that are proven, each with the day after the proof; 0 once their bytes are deleted. */
-  proven: Spans.default([]),
+  proven: Spans.default(() => []),
   /** Reports to send once more. */
-  again: Spans.default([]),
+  again: Spans.default(() => []),
+  /** Reports that were to be sent once more and are not proven since, each with how often. */
+  tries: Spans.default(() => []),
   /** Promises that nobody waits for any more, each with the day after; 0 once they are deleted. */
-  settled: Spans.default([]),
+  settled: Spans.default(() => []),
   /** The newest one that was verified, as a signed note; `""` before the first. */
   checkpoint: z.string().default(""),
   divergence: Divergence.default(""),
@@ -86,7 +91,7 @@ const Proven = z.strictObject({
   reports: z.array(Range),
 });
 
-/** Reports to send once more, and promises that are done with: broken, or without a receipt. */
+/** Reports to send once more, and promises that are done with: broken, without a receipt, or of nothing. */
 const Again = z.strictObject({
   kind: z.literal("again"),
   at: Count,

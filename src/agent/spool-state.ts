@@ -1,9 +1,14 @@
 /** What a spool's records add up to. */
 import type { Journaled } from "./journal.ts";
-import { paint } from "./spans.ts";
+import { paint, raise } from "./spans.ts";
 import type { Answered, Range, Snapshot, SpoolRecord } from "./spool-record.ts";
 
 const DAY_MS = 24 * 3_600_000;
+/** Of the count of tries: by then they are as seldom as they get. */
+const TRIES_MAX = 20;
+/** Codes that are counted by name; those that a service invents beyond are counted together. */
+const CODES_MAX = 64;
+const OTHER_CODES = "others";
 
 /** Days since the epoch, begun ones counted: what is so many days old is at least that old. */
 export function dayAfter(ms: number): number {
@@ -29,6 +34,7 @@ export class SpoolState implements Journaled<SpoolRecord> {
     broken: 0,
     proven: [],
     again: [],
+    tries: [],
     settled: [],
     checkpoint: "",
     divergence: "",
@@ -71,8 +77,8 @@ export class SpoolState implements Journaled<SpoolRecord> {
         sum.divergence = record.divergence;
         break;
       case "deleted":
-        for (const [from, to] of record.reports) sum.proven = paint(sum.proven, from, to, 0);
-        for (const [from, to] of record.promises) sum.settled = paint(sum.settled, from, to, 0);
+        for (const [from, to] of record.reports) paint(sum.proven, from, to, 0);
+        for (const [from, to] of record.promises) paint(sum.settled, from, to, 0);
         break;
     }
   }
@@ -80,31 +86,37 @@ export class SpoolState implements Journaled<SpoolRecord> {
   #answer({ promise, first, results }: Answered): void {
     const { sum } = this;
     if (first === sum.answered) this.#count(results);
-    sum.again = paint(sum.again, first, first + results.length, undefined);
+    paint(sum.again, first, first + results.length, undefined);
     sum.promises = promise + 1;
   }
 
   #count(answers: readonly { code: string }[]): void {
     const { codes } = this.sum;
     this.sum.answered += answers.length;
-    for (const { code } of answers) codes[code] = (codes[code] ?? 0) + 1;
+    for (const { code } of answers) {
+      const isNamed = Object.hasOwn(codes, code) || Object.keys(codes).length < CODES_MAX;
+      const name = isNamed ? code : OTHER_CODES;
+      codes[name] = (Object.hasOwn(codes, name) ? (codes[name] ?? 0) : 0) + 1;
+    }
   }
 
   #prove(reports: readonly Range[], day: number): void {
     for (const [from, to] of reports) {
-      this.sum.proven = paint(this.sum.proven, from, to, day);
-      this.sum.again = paint(this.sum.again, from, to, undefined);
+      paint(this.sum.proven, from, to, day);
+      paint(this.sum.again, from, to, undefined);
+      paint(this.sum.tries, from, to, undefined);
     }
   }
 
   #settle(promise: number, day: number): void {
-    this.sum.settled = paint(this.sum.settled, promise, promise + 1, day);
+    paint(this.sum.settled, promise, promise + 1, day);
   }
 
   #sendAgain(reports: readonly Range[]): void {
     for (const [from, to] of reports) {
-      this.sum.proven = paint(this.sum.proven, from, to, undefined);
-      this.sum.again = paint(this.sum.again, from, to, 0);
+      paint(this.sum.proven, from, to, undefined);
+      paint(this.sum.again, from, to, 0);
+      raise(this.sum.tries, from, to, TRIES_MAX);
     }
   }
 }

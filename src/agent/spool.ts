@@ -5,7 +5,7 @@
  * agent dies. What is proven, and was so for long enough, goes, one whole segment at a time.
  */
 import { Journal } from "./journal.ts";
-import { extent, holds, paint, type Span } from "./spans.ts";
+import { extent, highest, holds, paint, type Span } from "./spans.ts";
 import {
   type Answered,
   type Commit,
@@ -49,6 +49,11 @@ export class Spool {
   /** Reports that were answered and are to be sent once more all the same. */
   get again(): Range[] {
     return this.#state.sum.again.map(([from, to]) => [from, to]);
+  }
+
+  /** How often these reports were sent once more since they were proven last. */
+  tries({ first, results }: Answered): number {
+    return highest(this.#state.sum.tries, first, first + results.length);
   }
 
   /** Texts that were not signed, ever. */
@@ -193,10 +198,10 @@ export class Spool {
   /** As `kept`, without those that are proven, or have a receipt that may yet prove them. */
   bare(): Range[] {
     const { proven } = this.#state.sum;
-    let left: Span[] = this.kept().map(([from, to]) => [from, to, 0]);
-    for (const [from, to] of proven) left = paint(left, from, to, undefined);
+    const left: Span[] = this.kept().map(([from, to]) => [from, to, 0]);
+    for (const [from, to] of proven) paint(left, from, to, undefined);
     for (const { first, receipt, results } of this.open()) {
-      if (receipt !== undefined) left = paint(left, first, first + results.length, undefined);
+      if (receipt !== undefined) paint(left, first, first + results.length, undefined);
     }
     return left.map(([from, to]) => [from, to]);
   }

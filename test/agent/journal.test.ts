@@ -112,3 +112,27 @@ describe("damage that no crash makes", () => {
     expect(() => open(folder)).toThrow(/byte 0/);
   });
 });
+
+test("no segment begins with a snapshot that could not be read: the last one goes on", () => {
+  const folder = newFolder();
+  const words = Array.from({ length: 40 }, (_, i) => `word ${i}`);
+  const options = { folder, schema: z.array(z.string()), segmentBytes: 1, snapshotBytesMax: 120 };
+  const journal = new Journal({ ...options, state: new Words() });
+  for (const word of words) journal.append([word]);
+  const last = journal.segments().length;
+  expect(last).toBeGreaterThan(3);
+  expect(last).toBeLessThan(20);
+  journal.close();
+  const { state, journal: again } = open(folder);
+  expect(state.all).toEqual(words);
+  again.close();
+});
+
+test("a snapshot longer than any commit is read again", () => {
+  const folder = newFolder();
+  const long = "x".repeat(3_000_000);
+  written(folder, ["first", long, long, long, "last"], 1);
+  const { state, journal } = open(folder);
+  expect(state.all).toEqual(["first", long, long, long, "last"]);
+  journal.close();
+});

@@ -58,3 +58,23 @@ test("more answers than reports are refused before anything is written", () => {
   expect(spool.codes).toEqual({});
   spool.close();
 });
+
+test("codes that a service invents, names of Object's own among them, damage no spool and do not swell it", () => {
+  const folder = mkdtempSync(join(root, "spool-"));
+  const codes = ["constructor", "valueof", ...Array.from({ length: 200 }, (_, i) => letters(i))];
+  const spool = new Spool(folder, 1);
+  const reports = codes.map((code) => `report ${code}`);
+  spool.commit({ source: 1, offset: 1, rejected: 0, counters: {}, reports });
+  spool.answer({ results: codes.map((code) => ({ ...RESULT, code })), at: 1 });
+  spool.commit({ source: 1, offset: 2, rejected: 0, counters: {}, reports: ["the next"] });
+  spool.close();
+  const again = new Spool(folder);
+  expect(again.codes).toMatchObject({ constructor: 1, valueof: 1 });
+  expect(Object.keys(again.codes).length).toBeLessThan(100);
+  expect(Object.values(again.codes).reduce((sum, count) => sum + count, 0)).toBe(codes.length);
+  again.close();
+});
+
+function letters(number: number): string {
+  return [...String(number)].map((digit) => "abcdefghij"[Number(digit)]).join("");
+}
