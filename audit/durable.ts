@@ -11,8 +11,17 @@ export function writeText(path: string, text: string): void {
     renameSync(staged, path);
     syncFolder(dirname(path));
   } catch (error) {
-    rmSync(staged, { force: true });
+    remove(staged);
     throw new CannotLook(`${path} cannot be written`, { cause: error });
+  }
+}
+
+/** If it can be: what could not be written may have a name that no call takes. */
+function remove(path: string): void {
+  try {
+    rmSync(path, { force: true });
+  } catch {
+    // The failure that led here is the one to tell.
   }
 }
 

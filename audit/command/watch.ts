@@ -1,15 +1,22 @@
 /** `minutebook-audit watch`: follows a log, and raises an alarm when it contradicts itself. */
 import { setTimeout as delay } from "node:timers/promises";
 import { type Command, InvalidArgumentError } from "commander";
-import { encodeBase64 } from "../../src/core/text.ts";
 import { CannotLook } from "../finding.ts";
 import { readToken, readTrust } from "../given.ts";
+import { addressOf } from "../http/source.ts";
 import { sha256, verifyNow } from "../native.ts";
 import { printable } from "../print.ts";
-import { newestOf } from "../watch/compare.ts";
 import { type Look, type LookOptions, look } from "../watch/look.ts";
-import { readSeen, type Seen, updated, writeEvidence, writeSeen } from "../watch/state.ts";
-import { type AddCommand, COULD_NOT_LOOK, collect, type Exit, type Output } from "./output.ts";
+import { documentOf, sentencesOf } from "../watch/print.ts";
+import { WatchState, writeEvidence } from "../watch/state.ts";
+import {
+  type AddCommand,
+  COULD_NOT_LOOK,
+  collect,
+  type Exit,
+  type Output,
+  reason,
+} from "./output.ts";
 import { keysOf } from "./place.ts";
 import { trusting } from "./verify.ts";
 
@@ -26,12 +33,15 @@ interface WatchOptions {
 
 const HELP = `
 Every checkpoint must follow from all that were seen before, at whichever address. That is computed from
-the log's tiles. An address that went back, or two signed checkpoints of which one is not in the other's
-tree, end the watch: both notes and the proof that fails are in a file beside the state. Keep the state:
-without it nobody knows what was seen. What cannot be reached is no alarm; how long ago it was seen is said.
-A token goes to the server of the first address, and to no other.
+the log's tiles, of whichever address has them. An address that went back, two signed checkpoints of
+which one is not in the other's tree, or 24 hours in which the log does not show what was seen, end the
+watch: both notes are printed, and in a file beside the state with the proof that fails. Keep the state:
+without it nobody knows what was seen. What cannot be reached, or shows nothing that the log has signed,
+is no alarm; how long ago it was seen is said. A token goes to the server of the first address, and to
+no other. Several may watch with one state, on one host.
 
-Exit status: 1 an alarm. With --once: 0 all addresses seen and consistent, 2 not all could be looked at.
+Exit status: 1 an alarm. With --once: 0 all addresses seen and consistent, 2 not all could be looked at,
+or more was seen than the log shows.
 
 Examples:
   minutebook-audit watch https://ledger.example/logs/LOG --vkey ledger.vkey --state ledger.watch
@@ -61,105 +71,55 @@ function setting(command: Command): Command {
 async function watch(urls: string[], options: WatchOptions, output: Output): Promise<Exit> {
   const looking = lookOptions(urls, options);
   const { log } = looking;
-  let seen = readSeen(options.state, log, looking);
   for (;;) {
-    const looked = await look(seen, looking);
-    const now = Date.now();
-    if (looked.alarm !== undefined) {
-      const file = writeEvidence(options.state, log, looked.alarm);
-      say({ log, looked, seen, now, file }, options, output);
-      return 1;
-    }
-    seen = updated(seen, looked.views, now);
-    // Before it is said: what anybody was told must not be forgotten.
-    writeSeen(options.state, log, seen);
-    say({ log, looked, seen, now }, options, output);
-    if (options.once) return looked.missed.length > 0 ? COULD_NOT_LOOK : 0;
+    const looked = await look(looking);
+    if (looked.alarm !== undefined) return raise(log, looked, options, output);
+    if (looked.unkept !== undefined) throw looked.unkept;
+    output.out(said(log, looked, options));
+    const open = looked.missed.length + looked.ahead.length > 0;
+    if (options.once) return open ? COULD_NOT_LOOK : 0;
     await delay(options.interval * 1000);
   }
 }
 
+/** Whatever becomes of the files: an alarm is said, with all that proves it. */
+function raise(log: string, looked: Look, options: WatchOptions, output: Output): Exit {
+  const { alarm, unkept } = looked;
+  const troubles: unknown[] = unkept === undefined ? [] : [unkept];
+  let file: string | undefined;
+  try {
+    file = alarm && writeEvidence(options.state, log, alarm);
+  } catch (error) {
+    troubles.push(error);
+  }
+  output.out(said(log, looked, options, file));
+  for (const trouble of troubles) output.err(`not kept: ${reason(trouble)}\n`);
+  return 1;
+}
+
+function said(log: string, looked: Look, { json }: WatchOptions, file?: string): string {
+  if (json) return `${JSON.stringify(documentOf(log, looked, file))}\n`;
+  return printable(sentencesOf(log, looked, file));
+}
+
 function lookOptions(urls: string[], options: WatchOptions): LookOptions {
   const { vkeys } = readTrust(options.vkey, options.policy);
-  const log = /\/logs\/([0-9a-f]{32})\/?$/.exec(urls[0] ?? "")?.[1];
-  if (log === undefined) throw new CannotLook(`${urls[0]} is no address of a log`);
-  const own = keysOf(log, vkeys);
+  const addresses = urls.map(addressOf);
+  const logs = new Set(addresses.map(({ log }) => log));
+  const [log = "", ...others] = logs;
+  if (others.length > 0) throw new CannotLook(`addresses of several logs: ${[...logs].join(", ")}`);
+  const trust = { vkeys: keysOf(log, vkeys), verify: verifyNow };
   return {
-    urls,
-    monitors: options.monitor,
+    ...trust,
+    urls: [...new Set(addresses.map(({ url }) => url))],
+    monitors: [...new Set(options.monitor.map((url) => url.replace(/\/+$/, "")))],
     log,
-    origin: own[0]?.name ?? "",
-    vkeys: own,
+    origin: trust.vkeys[0]?.name ?? "",
     hash: sha256,
-    verify: verifyNow,
     token: options.tokenFile === undefined ? undefined : readToken(options.tokenFile),
+    state: new WatchState(options.state, log, trust),
+    now: Date.now,
   };
-}
-
-interface Said {
-  log: string;
-  looked: Look;
-  seen: readonly Seen[];
-  now: number;
-  /** With the evidence of an alarm. */
-  file?: string;
-}
-
-function say(said: Said, { json }: WatchOptions, output: Output): void {
-  output.out(json ? `${JSON.stringify(document(said))}\n` : printable(sentences(said)));
-}
-
-function sentences({ file, log, looked, now, seen }: Said): string {
-  const { alarm, missed, views } = looked;
-  const at = new Date(now).toISOString();
-  if (alarm !== undefined) {
-    return `${at} log ${log}: ALARM: ${alarm.code}: ${alarm.detail}; evidence in ${file}\n`;
-  }
-  const newest = newestOf(views)?.checkpoint.size;
-  const lines = missed.map(({ from, reason }) => {
-    return `could not look at ${from}, ${ageOf(lastSeen(seen, from), now)}: ${reason}`;
-  });
-  if (newest !== undefined) lines.unshift(`${newest} entries, consistent with all that was seen`);
-  const ahead =
-    newest === undefined ? [] : seen.filter(({ checkpoint }) => checkpoint.size > newest);
-  for (const { checkpoint, from } of ahead) {
-    lines.push(`${from} has shown ${checkpoint.size} entries, and the log shows ${newest} so far`);
-  }
-  return lines.map((line) => `${at} log ${log}: ${line}\n`).join("");
-}
-
-function document({ file, log, looked, now, seen }: Said): object {
-  const { alarm, missed, views } = looked;
-  return {
-    at: new Date(now).toISOString(),
-    log,
-    ...(alarm && {
-      alarm: alarm.code,
-      detail: alarm.detail,
-      evidence: file,
-      notes: alarm.notes,
-      proof: alarm.proof.map(encodeBase64),
-    }),
-    views: views.map(({ checkpoint, from }) => ({
-      from,
-      size: String(checkpoint.size),
-      root: encodeBase64(checkpoint.root),
-    })),
-    missed: missed.map(({ from, reason }) => {
-      const last = lastSeen(seen, from);
-      return { from, reason, ...(last !== undefined && { last_seen_ms_ago: now - last }) };
-    }),
-  };
-}
-
-function ageOf(at: number | undefined, now: number): string {
-  return at === undefined ? "never seen" : `last seen ${Math.round((now - at) / 1000)} s ago`;
-}
-
-/** Milliseconds since the epoch; undefined for an address that has shown nothing yet. */
-function lastSeen(seen: readonly Seen[], from: string): number | undefined {
-  const shown = seen.filter((sighting) => sighting.from === from).map(({ at }) => at);
-  return shown.length === 0 ? undefined : Math.max(...shown);
 }
 
 function seconds(text: string): number {

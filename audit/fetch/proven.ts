@@ -18,7 +18,7 @@ import {
 } from "../../src/core/tile.ts";
 import { splitBundle } from "../archive/block.ts";
 import { readWidth } from "../archive/files.ts";
-import type { FindingCode } from "../finding.ts";
+import { CannotLook, type FindingCode } from "../finding.ts";
 import { Recent } from "../recent.ts";
 import type { Source } from "../source.ts";
 
@@ -131,15 +131,18 @@ export class Proven {
     return found;
   }
 
-  /** What the first source has that proves; if none does, the last one's fault. */
+  /**
+   * What the first source has that proves. If none does, the fault of the last one; or the failure of one
+   * that could not be looked at, for it may have had it.
+   */
   async #first<T>(find: (source: Source) => Promise<T>): Promise<{ found: T; source: Source }> {
     let fault: unknown = new Error("proven: no source");
     for (const source of this.#options.sources) {
       try {
         return { found: await find(source), source };
       } catch (error) {
-        if (!(error instanceof NotProven)) throw error;
-        fault = error;
+        if (!(error instanceof NotProven || error instanceof CannotLook)) throw error;
+        if (!(fault instanceof CannotLook)) fault = error;
       }
     }
     throw fault;

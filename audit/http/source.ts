@@ -79,6 +79,12 @@ export async function httpSource(url: string, options: AskOptions): Promise<Remo
   return { log: place.log, source, note };
 }
 
+/** One way to write a log's address, for all ways; throws `CannotLook` on any other. */
+export function addressOf(url: string): { url: string; log: string } {
+  const { log, root } = placeOf(url);
+  return { url: root, log };
+}
+
 function placeOf(url: string): Place {
   const { hash, hostname, origin, password, pathname, protocol, search, username } = read(url);
   const [, prefix, log] = PATH.exec(pathname) ?? [];

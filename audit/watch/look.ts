@@ -1,114 +1,77 @@
-/** One look at every address that a log, or a witness of it, is shown at. */
-import type { Verify } from "../../src/core/ed25519.ts";
-import type { Sha256 } from "../../src/core/hash.ts";
-import type { Vkey } from "../../src/core/note.ts";
-import { decodeUtf8, encodeHex, encodeUtf8 } from "../../src/core/text.ts";
-import { openCheckpoint } from "../archive/checkpoints.ts";
-import { CannotLook } from "../finding.ts";
-import { type AskOptions, asker } from "../http/ask.ts";
-import { httpSource } from "../http/source.ts";
-import { NOTE_BYTES_MAX, type Source } from "../source.ts";
-import { type Alarm, compare, type Sighting, type View } from "./compare.ts";
+/** One look at a log: what is shown is kept first, then compared with all that was ever seen. */
+import { type AskingOptions, askAll } from "./ask.ts";
+import { type Alarm, compare, largestOf, type Missed, notesOf, type View } from "./compare.ts";
+import { merged, type Seen, settled, type WatchState } from "./state.ts";
 
-export interface LookOptions extends AskOptions {
-  /** Addresses of the log, https://HOST/logs/LOG. */
-  urls: readonly string[];
-  /** Witnesses' monitoring addresses, without what follows for a log. */
-  monitors: readonly string[];
-  log: string;
-  origin: string;
-  vkeys: readonly Vkey[];
-  hash: Sha256;
-  verify: Verify;
-}
-
-/** An address that showed nothing that could be looked at, and why. */
-export interface Missed {
-  from: string;
-  reason: string;
+export interface LookOptions extends AskingOptions {
+  state: WatchState;
+  /** Milliseconds since the epoch. */
+  now(): number;
 }
 
 export interface Look {
+  at: number;
   views: View[];
   missed: Missed[];
+  /** Size of the largest tree whose tiles gave its root. */
+  proven: bigint | undefined;
+  /** Seen, and larger than anything that the log shows. */
+  ahead: Seen[];
   alarm: Alarm | undefined;
+  seen: Seen[];
+  /** Why what was seen could not be kept; undefined where it was. */
+  unkept: unknown;
 }
 
-/** What cannot be reached is missed, and no alarm; what it showed before is compared all the same. */
-export async function look(seen: readonly Sighting[], options: LookOptions): Promise<Look> {
-  const { hash, monitors, urls } = options;
-  const shown = await Promise.all([
-    ...urls.map((url) => tried(url, () => lookAtLog(url, options))),
-    ...monitors.map((url) => tried(url, () => lookAtWitness(url, options))),
-  ]);
-  const views = shown.filter((what) => "checkpoint" in what);
-  const missed = shown.filter((what) => "reason" in what);
-  const alarm = shown.find((what) => "code" in what);
-  if (alarm !== undefined) return { views, missed, alarm };
+/**
+ * What was seen of a log, by an address or a witness, it must show everywhere by then: receipts promise
+ * that entries are under a checkpoint after as long (docs/report-protocol.md).
+ */
+const SHOWN_MS_MAX = 24 * 3_600_000;
+
+/** Throws `CannotLook` where the state cannot be read. */
+export async function look(options: LookOptions): Promise<Look> {
+  const { hash, now, state } = options;
+  const before = state.read();
+  const { missed, views } = await askAll(options);
+  const at = now();
+  // A signed note that is in hand must outlive whatever the servers do next, and this process.
+  const kept = await keeping(state, (held) => merged(held, views, at));
+  const seen = kept.seen ?? merged(before, views, at);
+  const compared = await compare({ views, before, seen, hash });
+  const largest = largestOf(views);
+  const shown = largest?.checkpoint.size;
+  const ahead = shown === undefined ? [] : seen.filter(({ checkpoint }) => checkpoint.size > shown);
+  const alarm = compared.alarm ?? withheld(ahead, largest, at);
+  const looked = { at, views, missed: [...missed, ...compared.missed], ahead, alarm };
+  const { proven } = compared;
+  if (alarm !== undefined) return { ...looked, proven, seen, unkept: kept.unkept };
+  // With the views once more: of a tree that is not kept, none may be gone because it is in it.
+  const after = await keeping(state, (held) => settled(merged(held, views, at), compared.covered));
+  return { ...looked, proven, seen: after.seen ?? seen, unkept: kept.unkept ?? after.unkept };
+}
+
+async function keeping(
+  state: WatchState,
+  change: (held: Seen[]) => Seen[],
+): Promise<{ seen?: Seen[]; unkept?: unknown }> {
   try {
-    return { views, missed, alarm: await compare(views, seen, hash) };
-  } catch (error) {
-    if (!(error instanceof CannotLook)) throw error;
-    // Tiles that did not come: nothing was compared, so nothing was seen.
-    return {
-      views: [],
-      missed: [...missed, { from: "tiles", reason: error.message }],
-      alarm: undefined,
-    };
+    return { seen: await state.change(change) };
+  } catch (unkept) {
+    return { unkept }; // whatever it is: it is said once an alarm, if there is one, has been
   }
 }
 
-async function lookAtLog(url: string, options: LookOptions): Promise<View | Missed | Alarm> {
-  const { log, note, source } = await httpSource(url, {
-    ...options,
-    token: tokenFor(url, options),
-  });
-  if (log !== options.log) throw new CannotLook(`${url} is no address of log ${options.log}`);
-  return open(url, note, source, options);
-}
-
-/** A token is for the server of the first address: another one, or a witness, could use it there. */
-function tokenFor(url: string, { token, urls }: LookOptions): string | undefined {
-  return serverOf(url) === serverOf(urls[0] ?? "") ? token : undefined;
-}
-
-/** As it is written: of two ways to write one server, the second gets no token. */
-function serverOf(url: string): string | undefined {
-  return /^https?:\/\/[^/\\?#]+/i.exec(url)?.[0];
-}
-
-/** C2SP tlog-witness: `<monitoring>/<hex SHA-256 of the origin>/checkpoint`. */
-async function lookAtWitness(url: string, options: LookOptions): Promise<View | Missed | Alarm> {
-  const name = encodeHex(options.hash(encodeUtf8(options.origin)));
-  const ask = asker({ ...options, token: undefined });
-  const note = await ask(`${url.replace(/\/$/, "")}/${name}/checkpoint`, NOTE_BYTES_MAX);
-  if (note === undefined) throw new CannotLook("it has cosigned nothing of this log");
-  return open(url, note, undefined, options);
-}
-
-function open(
-  from: string,
-  note: Uint8Array,
-  source: Source | undefined,
-  { verify, vkeys }: LookOptions,
-): View | Missed | Alarm {
-  const checkpoint = openCheckpoint(note, { vkeys, verify });
-  if (typeof checkpoint === "object") return { from, checkpoint, source };
-  if (checkpoint === "checkpoint-untrusted") {
-    return { from, reason: "its checkpoint is by no given key: was the log's key changed?" };
-  }
-  const notes = [{ from, note: decodeUtf8(note) ?? "" }];
-  return { code: checkpoint, detail: `${from}: its checkpoint does not hold`, notes, proof: [] };
-}
-
-async function tried(
-  from: string,
-  lookAt: () => Promise<View | Missed | Alarm>,
-): Promise<View | Missed | Alarm> {
-  try {
-    return await lookAt();
-  } catch (error) {
-    if (!(error instanceof CannotLook)) throw error;
-    return { from, reason: error.message };
-  }
+function withheld(
+  ahead: readonly Seen[],
+  largest: View | undefined,
+  now: number,
+): Alarm | undefined {
+  const overdue = ahead.find(({ since }) => now - since >= SHOWN_MS_MAX);
+  if (overdue === undefined || largest === undefined) return undefined;
+  const { checkpoint, from, since } = overdue;
+  const detail =
+    `${from} has shown ${checkpoint.size} entries since ${new Date(since).toISOString()}, ` +
+    `and the log shows ${largest.checkpoint.size} still`;
+  return { code: "withheld", detail, notes: notesOf(overdue, largest), proof: [] };
 }

@@ -6,69 +6,105 @@ import type { Vkey } from "../../src/core/note.ts";
 import { decodeUtf8, encodeBase64, encodeHex, encodeUtf8 } from "../../src/core/text.ts";
 import { openCheckpoint } from "../archive/checkpoints.ts";
 import { writeText } from "../durable.ts";
+import { exclusively } from "../exclusive.ts";
 import { CannotLook } from "../finding.ts";
 import { readFile } from "../given.ts";
 import { sha256 } from "../native.ts";
-import { type Alarm, newestOf, type Sighting, type View } from "./compare.ts";
+import { type Alarm, nameOf, type Sighting } from "./compare.ts";
 
-/** `at`: milliseconds since the epoch, of the last look that showed it. */
+/** Milliseconds since the epoch, of the first look that showed it and of the last. */
 export interface Seen extends Sighting {
+  since: number;
   at: number;
 }
 
 const File = z.strictObject({
   log: z.string(),
-  seen: z.array(z.strictObject({ from: z.string(), at: z.iso.datetime(), note: z.string() })),
+  seen: z.array(
+    z.strictObject({
+      from: z.string(),
+      since: z.iso.datetime(),
+      at: z.iso.datetime(),
+      note: z.string(),
+    }),
+  ),
 });
 
-/**
- * Nothing where there is no file. One that cannot be read is never taken for none: whoever forgets what
- * was seen sees no rollback.
- */
-export function readSeen(
-  path: string,
-  log: string,
-  trust: { vkeys: readonly Vkey[]; verify: Verify },
-): Seen[] {
-  if (!existsSync(path)) return [];
-  const file = File.safeParse(parse(decodeUtf8(readFile(path)) ?? "")).data;
-  if (file === undefined) throw new CannotLook(`${path} holds no state of a watcher`);
-  if (file.log !== log) throw new CannotLook(`${path} is about log ${file.log}`);
-  return file.seen.map(({ at, from, note }) => {
-    const checkpoint = openCheckpoint(encodeUtf8(note), trust);
-    if (typeof checkpoint === "object") return { from, at: Date.parse(at), checkpoint };
-    throw new CannotLook(`${path}: what ${from} showed is not under a given key: ${checkpoint}`);
-  });
-}
+export class WatchState {
+  readonly #path: string;
+  readonly #log: string;
+  readonly #trust: { vkeys: readonly Vkey[]; verify: Verify };
 
-/**
- * After a look without an alarm. What the newest tree was compared with follows from it: of that the
- * largest of each address is kept. What no address of the log had tiles for is kept until one has.
- */
-export function updated(seen: readonly Seen[], views: readonly View[], at: number): Seen[] {
-  const newest = newestOf(views)?.checkpoint.size ?? -1n;
-  const compared = new Map<string, Seen>();
-  const ahead = new Map<string, Seen>();
-  for (const one of [...seen, ...views.map((view) => ({ ...view, at }))]) {
-    const { checkpoint, from } = one;
-    if (checkpoint.size > newest) {
-      ahead.set(`${checkpoint.size} ${encodeBase64(checkpoint.root)} ${from}`, one);
-      continue;
-    }
-    const before = compared.get(from) ?? one;
-    const larger = before.checkpoint.size > checkpoint.size ? before : one;
-    compared.set(from, { ...larger, at: Math.max(before.at, one.at) });
+  constructor(path: string, log: string, trust: { vkeys: readonly Vkey[]; verify: Verify }) {
+    this.#path = path;
+    this.#log = log;
+    this.#trust = trust;
   }
-  return [...compared.values(), ...ahead.values()];
+
+  /**
+   * Nothing where there is no file. One that cannot be read is never taken for none: whoever forgets
+   * what was seen sees no rollback.
+   */
+  read(): Seen[] {
+    const path = this.#path;
+    if (!existsSync(path)) return [];
+    const file = File.safeParse(parse(decodeUtf8(readFile(path)) ?? "")).data;
+    if (file === undefined) throw new CannotLook(`${path} holds no state of a watcher`);
+    if (file.log !== this.#log) throw new CannotLook(`${path} is about log ${file.log}`);
+    return file.seen.map(({ at, from, note, since }) => {
+      const checkpoint = openCheckpoint(encodeUtf8(note), this.#trust);
+      if (typeof checkpoint === "object") {
+        return { from, since: Date.parse(since), at: Date.parse(at), checkpoint };
+      }
+      throw new CannotLook(`${path}: what ${from} showed is not under a given key: ${checkpoint}`);
+    });
+  }
+
+  /**
+   * Made of what the file holds at that moment, and by one process at a time: none can write over what
+   * another has seen since. Durable when it resolves; throws `CannotLook`.
+   */
+  async change(next: (held: Seen[]) => Seen[]): Promise<Seen[]> {
+    return await exclusively(this.#path, () => {
+      const seen = next(this.read());
+      const lines = seen.map(({ at, checkpoint, from, since }) => ({
+        from,
+        since: new Date(since).toISOString(),
+        at: new Date(at).toISOString(),
+        note: checkpoint.note,
+      }));
+      const file = { log: this.#log, seen: lines };
+      writeText(this.#path, `${JSON.stringify(file, undefined, 2)}\n`);
+      return seen;
+    });
+  }
 }
 
-export function writeSeen(path: string, log: string, seen: readonly Seen[]): void {
-  const lines = seen.map(({ at, checkpoint, from }) => ({
-    from,
-    at: new Date(at).toISOString(),
-    note: checkpoint.note,
-  }));
-  writeText(path, `${JSON.stringify({ log, seen: lines }, undefined, 2)}\n`);
+/** All that was seen, and what is shown now. */
+export function merged(held: readonly Seen[], views: readonly Sighting[], now: number): Seen[] {
+  const all = new Map(held.map((one) => [`${one.from} ${nameOf(one.checkpoint)}`, one]));
+  for (const { checkpoint, from } of views) {
+    const key = `${from} ${nameOf(checkpoint)}`;
+    const before = all.get(key) ?? { from, checkpoint, since: now, at: now };
+    all.set(key, { ...before, at: Math.max(before.at, now) });
+  }
+  return [...all.values()];
+}
+
+/**
+ * What is in a larger tree that was seen goes, but for each address's largest: that is what it must not
+ * go back behind. What no larger tree was compared with stays until one is.
+ */
+export function settled(held: readonly Seen[], covered: ReadonlySet<string>): Seen[] {
+  const largest = new Map<string, bigint>();
+  for (const { checkpoint, from } of held) {
+    const size = largest.get(from) ?? -1n;
+    largest.set(from, size > checkpoint.size ? size : checkpoint.size);
+  }
+  return held.filter(
+    ({ checkpoint, from }) =>
+      !covered.has(nameOf(checkpoint)) || checkpoint.size === largest.get(from),
+  );
 }
 
 /** The file's name, made of what is in it: the same evidence is written once, and no other over it. */
