@@ -13,13 +13,19 @@ interface Tree {
   root: Hash;
 }
 
+/** What is to be signed next: not the tree's size where another was claimed before. */
+interface Claimed {
+  size: bigint;
+  /** Whether it was claimed just now, or stood. */
+  made: boolean;
+}
+
 const CLAIM = /^([1-9][0-9]{0,18})\n([A-Za-z0-9+/]{43}=)\n$/;
 
 /**
  * Claims that `tree` follows the checkpoint of `from` entries. Its tiles must be durable: of a claim
  * whose sealer died, somebody else goes on to that very tree.
  *
- * @returns the size that is to be signed next; not the tree's where another was claimed before
  * @throws Problem `log-behind` where another tree of this size was claimed; `archive-unavailable`
  */
 export async function claim(
@@ -27,10 +33,10 @@ export async function claim(
   log: string,
   from: bigint,
   tree: Tree,
-): Promise<bigint> {
+): Promise<Claimed> {
   const path = claimPath(log, from);
   const ours = encodeUtf8(`${tree.size}\n${encodeBase64(tree.root)}\n`);
-  if ((await archive.create(path, ours)) === "created") return tree.size;
+  if ((await archive.create(path, ours)) === "created") return { size: tree.size, made: true };
   const stands = parseClaim(await archive.get(path));
   if (stands === undefined || stands.size <= from) {
     throw logBehind(`what the archive has claimed after ${from} cannot be read`);
@@ -38,7 +44,7 @@ export async function claim(
   if (stands.size === tree.size && !equal(stands.root, tree.root)) {
     throw logBehind(`another tree of ${tree.size} entries is claimed in the archive`);
   }
-  return stands.size;
+  return { size: stands.size, made: false };
 }
 
 /** Undefined unless the bytes are a claim's. */

@@ -64,6 +64,11 @@ export interface GuardOptions {
 
 /** A refused log is looked at again no more often than this. */
 const RECHECK_MS = 1_000;
+/**
+ * A sealer that did not look for so long looks before it signs: it may be left on a database that
+ * another has taken the place of. Half of the time for which retention leaves the archive alone.
+ */
+const LOOK_MS = 1_800_000;
 
 interface Refusal {
   problem: Problem;
@@ -74,6 +79,7 @@ export function openGuard(options: GuardOptions): SealGuard {
   const { clock } = options;
   /** The head that the archive was last found to agree with, or a later one of the same server. */
   const known = new Map<string, SeenHead>();
+  const looked = new Map<string, number>();
   const refused = new Map<string, Refusal>();
   const unsealable = new Map<string, Problem>();
 
@@ -98,12 +104,18 @@ export function openGuard(options: GuardOptions): SealGuard {
     try {
       await assertAgreement(tx, options, log, head);
       refused.delete(log);
+      looked.set(log, clock.now());
     } catch (error) {
       const problem = refusalOf(error);
       if (problem === undefined) throw error;
       refused.set(log, { problem, lookedAt: clock.now() });
       throw problem;
     }
+  }
+
+  /** In both directions, as above. */
+  function lookedLately(log: string): boolean {
+    return Math.abs(clock.now() - (looked.get(log) ?? Number.NEGATIVE_INFINITY)) < LOOK_MS;
   }
 
   return {
@@ -115,7 +127,8 @@ export function openGuard(options: GuardOptions): SealGuard {
     sealable: (logs) => {
       // Known before the look: a commit that is told of in between is no head that went back.
       const before = new Map(logs.map((log) => [log, known.get(log)]));
-      return (tx, log, head) => assertAgreeing(tx, log, head, before.get(log));
+      return (tx, log, head) =>
+        assertAgreeing(tx, log, head, lookedLately(log) ? before.get(log) : undefined);
     },
     committed: (log, size, leaf) => {
       const before = known.get(log);

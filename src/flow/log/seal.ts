@@ -164,10 +164,14 @@ async function prepare(
   const left = head.size - from.size;
   const ours = await layTo(left > entriesMax ? from.size + entriesMax : head.size);
   const claimed = await claim(archive, log, from.size, ours.tree);
-  if (claimed === ours.tree.size) return ours;
+  // Once more: retention removes a checkpoint before the claim on what followed it, so that whoever
+  // comes too late to find the claim does not find the checkpoint either.
+  if (claimed.made) await assertArchived(archive, signer, log, from, hash);
+  else await assertNothingAfter(archive, log, claimed.size);
+  if (claimed.size === ours.tree.size) return ours;
   // A sealer that is gone may have signed its tree: that one goes first, and the rest follows.
-  if (claimed > head.size) throw logBehind(`claimed to ${claimed}, head at ${head.size}`);
-  const theirs = await layTo(claimed);
+  if (claimed.size > head.size) throw logBehind(`claimed to ${claimed.size}, head at ${head.size}`);
+  const theirs = await layTo(claimed.size);
   await claim(archive, log, from.size, theirs.tree);
   return theirs;
 }
@@ -184,6 +188,15 @@ async function assertArchived(
   const tree = { size: from.size, root: edgeRoot(from.edge, hash) };
   const note = await archivedNote(archive, signer, log, tree);
   if (note === undefined) throw logBehind(`sealed to ${from.size}, which is not in the archive`);
+}
+
+/**
+ * Whoever claimed it may have gone on long ago, and retention may have removed that checkpoint with the
+ * claim behind it: signing it anew would open a second way on from there.
+ */
+async function assertNothingAfter(archive: Archive, log: string, claimed: bigint): Promise<void> {
+  const newest = (await archive.latestCheckpoint(log))?.size ?? 0n;
+  if (newest > claimed) throw logBehind(`claimed to ${claimed}, and archived to ${newest}`);
 }
 
 /**
