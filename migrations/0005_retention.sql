@@ -2,7 +2,8 @@
 -- Of checkpoints, those that nothing needs may go: kept are the latest of a log, the newest of each ten
 -- minutes of UTC, every one that was cosigned or that an adopted archive goes on from, and the last that
 -- a retired key has signed: it leads whoever trusts that key to its successor. Tables that come to refer
--- to checkpoints keep theirs by a foreign key.
+-- to checkpoints keep theirs by a foreign key. No signature can be verified here, so this judges rows
+-- alone: of the archive nothing goes unless src/flow/log/superseded.ts says so too.
 
 create function checkpoint_is_kept(candidate checkpoints) returns boolean
 language sql stable set search_path = public, pg_temp as $fn$

@@ -55,22 +55,36 @@ export async function moveRetention(
     where log = ${log}`;
 }
 
-/** Sizes after `after`, ascending, of checkpoints sealed before `before`, without the latest. */
+/** As its row has it; `last` are the bytes of entry size−1, where that stands. */
+export interface PassedCheckpoint {
+  size: bigint;
+  sealed_at: Date;
+  last: Uint8Array | null;
+}
+
+/** Sizes of the log's largest checkpoints, the largest first. */
+export async function newestSizes(tx: Transaction, log: string, limit: number): Promise<bigint[]> {
+  const rows = await tx<{ size: bigint }[]>`
+    select size from checkpoints where log = ${log} order by size desc limit ${limit}`;
+  return rows.map(({ size }) => size);
+}
+
+/** Those after `after` and up to `upTo`, ascending, that were sealed before `before`. */
 export async function passedCheckpoints(
   tx: Transaction,
   log: string,
-  { after, before, limit }: { after: bigint; before: Date; limit: number },
-): Promise<bigint[]> {
-  const rows = await tx<{ size: bigint }[]>`
-    select size
+  { after, upTo, before, limit }: { after: bigint; upTo: bigint; before: Date; limit: number },
+): Promise<PassedCheckpoint[]> {
+  return await tx<PassedCheckpoint[]>`
+    select size, sealed_at, bytes as last
     from checkpoints
-    where log = ${log}
+    left join entries on entries.log = checkpoints.log and entries.index = size - 1
+    where checkpoints.log = ${log}
       and size > ${after}
+      and size <= ${upTo}
       and sealed_at < ${before}
-      and size < (select max(size) from checkpoints where log = ${log})
     order by size
     limit ${limit}`;
-  return rows.map(({ size }) => size);
 }
 
 /** Removes those that nothing needs, and says which; the database itself refuses the others. */

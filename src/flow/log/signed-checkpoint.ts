@@ -3,7 +3,7 @@ import { type Checkpoint, parseCheckpoint } from "../../core/checkpoint.ts";
 import { formatVkey, noteOf, openNote, parseVkey, type Vkey } from "../../core/note.ts";
 import { signatureLine } from "../../core/signature-line.ts";
 import { encodeUtf8 } from "../../core/text.ts";
-import type { Transaction } from "../../store/connect.ts";
+import type { Sql, Transaction } from "../../store/connect.ts";
 import type { SigningKey } from "../key/signing-key.ts";
 import { verifySignature } from "../report/signature.ts";
 
@@ -22,7 +22,11 @@ export interface CheckpointSigner {
 }
 
 /** The signer of a log by what its entries 0 … size−1 say of its keys. */
-export type SignerFor = (tx: Transaction, log: string, size: bigint) => Promise<CheckpointSigner>;
+export type SignerFor = (
+  sql: Sql | Transaction,
+  log: string,
+  size: bigint,
+) => Promise<CheckpointSigner>;
 
 /**
  * @param keys those in force, at least one
