@@ -120,7 +120,10 @@ function servicesOf({
     serving: {
       sql: reader,
       archive: foundation.archive,
-      published: openPublished({ sql: reader, policy: config.witnessPolicy }),
+      published: openPublished({
+        ...{ sql: reader, archive: foundation.archive, signerFor: flow.keyring.signerFor },
+        policy: config.witnessPolicy,
+      }),
       visibility: openVisibility({ sql: reader, clock }),
       hash: sha256,
     },

@@ -71,11 +71,12 @@ export interface CosignedRange {
   limit: number;
 }
 
-/** Checkpoints that anyone has cosigned. */
+/** Checkpoints, or only those that anyone has cosigned. */
 export async function listCosigned(
   sql: Sql,
   log: string,
   { from, below, first, limit }: CosignedRange,
+  which: "all" | "cosigned" = "cosigned",
 ): Promise<CosignedCheckpoint[]> {
   const order = first === "newest" ? sql`desc` : sql`asc`;
   return collected(
@@ -83,14 +84,14 @@ export async function listCosigned(
       select size, root, note, name, key_id, line
       from (
         select distinct size
-        from cosignatures
+        from ${which === "all" ? sql`checkpoints` : sql`cosignatures`}
         where log = ${log} and size >= ${from}
           ${below === undefined ? sql`` : sql`and size < ${below}`}
         order by size ${order}
         limit ${limit}
       ) as sizes
       join checkpoints using (size)
-      join cosignatures using (log, size)
+      left join cosignatures using (log, size)
       where log = ${log}
       order by size ${order}, name, key_id`,
   );

@@ -2,7 +2,7 @@
 import { expect } from "vitest";
 import { openNote } from "../../src/core/note.ts";
 import { textOf } from "../../src/flow/log/cosigned.ts";
-import { seal } from "../../src/flow/log/seal.ts";
+import { type Sealer, seal } from "../../src/flow/log/seal.ts";
 import type { Submitting, Witness } from "../../src/flow/log/submit.ts";
 import { cosignaturePath } from "../../src/store/archive.ts";
 import type { Sql } from "../../src/store/connect.ts";
@@ -16,7 +16,7 @@ export interface SealedLog {
   chain: Chain;
   log: string;
   /** What its checkpoints are submitted with; `now` is its clock. */
-  submitting: Submitting & { now: number };
+  submitting: Submitting & Pick<Sealer, "signerFor"> & { now: number };
   growTo(size: number): Promise<void>;
 }
 

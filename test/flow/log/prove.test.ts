@@ -48,7 +48,7 @@ async function sealedAt(number: number, sizes: readonly number[]): Promise<Prove
     await chain.growTo(db.writer, size);
     await seal({ ...sealer, log: chain.log });
   }
-  const published = openPublished({ sql: db.reader });
+  const published = openPublished({ ...sealer, sql: db.reader });
   return { chain, root, proofs: { archive: folderArchive(root), published, hash: nodeHash } };
 }
 

@@ -23,7 +23,7 @@ const witness = new TestWitness("late", 71);
 /** Published only as far as the witness has cosigned. */
 function servingOf({ submitting }: SealedLog, archive: Archive = submitting.archive): Serving {
   const sql = db.reader;
-  const published = openPublished({ sql, policy: policyOf([witness], 1) });
+  const published = openPublished({ ...submitting, sql, policy: policyOf([witness], 1) });
   return { sql, archive, published, visibility: openVisibility({ sql, clock: { now: () => 0 } }) };
 }
 
