@@ -1,6 +1,5 @@
 /** Receipts held against their log: whoever has one may ask for the proofs of what it promises. */
-
-import { openIntake } from "../flow/report/intake.ts";
+import { openProofRoom } from "../flow/report/proof-room.ts";
 import { Promised, proveReceipt } from "../flow/report/prove.ts";
 import { answer } from "./answer.ts";
 import type { Services } from "./app.ts";
@@ -9,15 +8,9 @@ import type { Router } from "./router.ts";
 
 /** 500 results of 240 bytes, and more than twice that. */
 const PROMISE_BYTES_MAX = 256 * 1024;
-/** Results that are being proven at once: each may take a few tiles of 8 KiB. */
-const PROVING_MAX = 2_000;
 
 export function receiptRoutes(router: Router, { flow, serving }: Services): void {
-  const keeping = {
-    ...serving,
-    keyring: flow.keyring,
-    intake: openIntake({ reports: PROVING_MAX }),
-  };
+  const keeping = { ...serving, keyring: flow.keyring, room: openProofRoom() };
   router.open("POST /v1/receipts/prove", async (ask) => {
     const promised = await readJson(ask, Promised, PROMISE_BYTES_MAX);
     return answer(200, await proveReceipt(keeping, promised));

@@ -7,7 +7,7 @@ import { leafHash } from "../../src/core/hash.ts";
 import { signedCompact } from "../../src/core/jws.ts";
 import { formatVkey, openNote, parseVkey } from "../../src/core/note.ts";
 import { verifyConsistency, verifyInclusion } from "../../src/core/proof.ts";
-import { type ReceiptResult, receiptInput } from "../../src/core/receipt.ts";
+import { type ReceiptResult, readReceipt, receiptInput } from "../../src/core/receipt.ts";
 import { TYP } from "../../src/core/report.ts";
 import { decodeBase64, encodeBase64, encodeUtf8 } from "../../src/core/text.ts";
 import { NOW } from "../core/history.ts";
@@ -205,11 +205,45 @@ test("more than 500 results, or a body without a shape, is not looked at", async
   }
 });
 
-test("a receipt for a log that this service does not have is promised nothing", async () => {
-  const { log } = await newLog(house, "elsewhere", 5);
-  const elsewhere = "e".repeat(32);
-  const wrong = await submitted(elsewhere, 5, [1]);
-  expect(wrong.results[0]?.code).toBe("wrong-log");
-  expect((await prove(wrong)).json).toMatchObject({ status: 404, code: "not-found" });
-  expect(log).not.toBe(elsewhere);
+test("of a log where its key is not enrolled an agent learns nothing, not even that there is one", async () => {
+  const { log: home } = await newLog(house, "home", 5);
+  const { log: foreign } = await newLog(house, "foreign", 6);
+  const answers = [];
+  for (const [i, named] of [foreign, "e".repeat(32)].entries()) {
+    const reports = [reported(5, named, { counter: String(i + 1) })];
+    const { json } = await ask(house, "POST /v1/reports", { json: { reports } });
+    const { log, receipt, results } = json as unknown as Batch & { log: string };
+    expect([log, results[0]?.code]).toEqual([home, "wrong-log"]);
+    expect(readReceipt(receipt)?.payload).toMatchObject({ log: home });
+    const proven = await prove({ receipt, results, since: "1" });
+    const { code } = proven.json;
+    const shown = [Object.keys(json), Object.keys(results[0] ?? {}), proven.status, code];
+    answers.push(shown);
+  }
+  expect(answers[0]).toEqual(answers[1]);
+  expect(answers[0]?.slice(2)).toEqual([404, "not-found"]);
+  const single = await ask(house, "POST /v1/reports", { jose: reported(5, foreign) });
+  expect(single.json).toMatchObject({ code: "wrong-log", log: home });
+});
+
+test("a receipt has no index but of its own log, also where the keys of a request are at home in two", async () => {
+  const { log } = await newLog(house, "two homes", 7);
+  await newLog(house, "the other home", 8);
+  const reports = [reported(8, log), reported(7, log)];
+  const { json } = await ask(house, "POST /v1/reports", { json: { reports } });
+  const [wrong, accepted] = (json as unknown as Batch).results;
+  expect(json["log"]).toBe(log);
+  expect(wrong).toEqual({ code: "wrong-log", digest: expect.any(String), counter: "1" });
+  expect(accepted).toMatchObject({ code: "accepted", index: expect.any(String) });
+});
+
+test("a receipt without an index is answered no checkpoint, no keys and no proofs", async () => {
+  const { log } = await newLog(house, "no promise", 9);
+  await sealedSize(house, log);
+  const reports = [sign(9, TYP.report, { log })];
+  const { json } = await ask(house, "POST /v1/reports", { json: { reports } });
+  const { receipt, results } = json as unknown as Batch;
+  expect(results[0]).toEqual({ code: "schema", digest: expect.any(String) });
+  const { status, json: problem } = await prove({ receipt, results, since: "1" });
+  expect([status, problem["code"]]).toEqual([404, "not-found"]);
 });

@@ -2,7 +2,9 @@
 import { thumbprint } from "../../core/ed25519.ts";
 import { decodeEntry } from "../../core/entry.ts";
 import { LogKeys } from "../../core/log-key.ts";
-import { parseVkey } from "../../core/note.ts";
+import { formatVkey, parseVkey, type Vkey } from "../../core/note.ts";
+import { Problem } from "../../core/problem.ts";
+import { receiptKeyName } from "../../core/receipt.ts";
 import type { Sql, Transaction } from "../../store/connect.ts";
 import { readLogKeys } from "../../store/registers.ts";
 import type { Clock } from "../clock.ts";
@@ -25,6 +27,12 @@ export interface Keyring {
   signerFor: SignerFor;
   /** Who signs a log's receipts now. @throws Problem `signer-unavailable`, `busy` */
   receiptSigner(log: string): Promise<ReceiptSigner>;
+  /**
+   * The key of a log's receipts that has this thumbprint, if one is or ever was, or is held for it: a
+   * receipt is good for ever. Of a key that is held nothing is asked; for others few at once are, since
+   * any text can name any. @throws Problem `busy`
+   */
+  receiptKey(log: string, kid: string): Promise<Vkey | undefined>;
   /** As of within the last second, in the order of the logs. @throws Problem `busy` */
   standing(logs: readonly string[]): Promise<StandingKeys[]>;
   /** As of now; `entries` are what the transaction sees. */
@@ -44,6 +52,8 @@ export interface ReceiptSigner {
 const KNOWN_MS = 1_000;
 /** Anybody may name any log. */
 const LOGS_MAX = 10_000;
+/** Logs that are asked for at once because of a key that this process does not hold. */
+const FORMER_MAX = 4;
 
 /** @param options.sql on which what was committed is seen at once */
 export function openKeyring(options: {
@@ -52,14 +62,65 @@ export function openKeyring(options: {
   sql: Sql;
   clock: Clock;
 }): Keyring {
-  const { serviceName, held, sql, clock } = options;
-  const known = new Map<string, { keys: Promise<StandingKeys>; at: number }>();
+  const { serviceName, held } = options;
   const signers = new Map<string, { of: string; signer: CheckpointSigner }>();
   const kids = new Map(held.receipt.map((key) => [key, thumbprint(key.publicKey)]));
+  let former = 0;
 
   function keysOf(log: string, entries: LogKeys): StandingKeys {
     return standingKeys(entries, `${serviceName}/${log}`, held);
   }
+
+  const { standing, forget } = openStanding(options, keysOf);
+  return {
+    standing,
+    forget,
+    standingIn: async (tx, log) => {
+      const entries = (await readFolded(tx, [log]))(log);
+      return { entries, keys: keysOf(log, entries) };
+    },
+    receiptSigner: async (log) => {
+      if (!held.available()) throw signerUnavailable(new Error("keys: the signer is away"));
+      const [keys] = await standing([log]);
+      if (keys === undefined) throw new Error("keyring: no keys were read");
+      // The oldest: until it is retired, agents have time to hear of the one that follows.
+      const [key] = inForce(keys.receipt);
+      return { origin: keys.origin, kid: kids.get(key) ?? "", key };
+    },
+    receiptKey: async (log, kid) => {
+      const ours = held.receipt.find((key) => kids.get(key) === kid);
+      const name = receiptKeyName(`${serviceName}/${log}`);
+      if (ours !== undefined) return parseVkey(formatVkey(name, ours.publicKey));
+      if (former >= FORMER_MAX) throw new Problem("busy");
+      former += 1;
+      try {
+        const [keys] = await standing([log]);
+        return keys?.receipt
+          .flatMap(({ vkey }) => parseVkey(vkey) ?? [])
+          .find(({ publicKey }) => thumbprint(publicKey) === kid);
+      } finally {
+        former -= 1;
+      }
+    },
+    signerFor: async (tx, log, size) => {
+      const keys = keysOf(log, (await readFolded(tx, [log], size))(log));
+      const of = keys.checkpoint.map(({ vkey, state }) => `${state} ${vkey}`).join("\n");
+      const before = signers.get(log);
+      if (before?.of === of) return before.signer;
+      const signer = signerOf(keys);
+      if (signers.size >= LOGS_MAX) signers.clear();
+      signers.set(log, { of, signer });
+      return signer;
+    },
+  };
+}
+
+/** What was asked for within the last second is not asked for again. */
+function openStanding(
+  { sql, clock }: { sql: Sql; clock: Clock },
+  keysOf: (log: string, entries: LogKeys) => StandingKeys,
+): Pick<Keyring, "standing" | "forget"> {
+  const known = new Map<string, { keys: Promise<StandingKeys>; at: number }>();
 
   function recall(log: string, at: number): Promise<StandingKeys> | undefined {
     const before = known.get(log);
@@ -83,39 +144,15 @@ export function openKeyring(options: {
     }
   }
 
-  async function standing(logs: readonly string[]): Promise<StandingKeys[]> {
-    const at = clock.now();
-    const missing = logs.filter((log) => recall(log, at) === undefined);
-    const kept = logs.map((log) => recall(log, at));
-    if (missing.length > 0) learn(missing, at);
-    const all = logs.map((log, i) => kept[i] ?? known.get(log)?.keys);
-    return await Promise.all(all.filter((keys) => keys !== undefined));
-  }
-
   return {
-    standing,
     forget: (log) => void known.delete(log),
-    standingIn: async (tx, log) => {
-      const entries = (await readFolded(tx, [log]))(log);
-      return { entries, keys: keysOf(log, entries) };
-    },
-    receiptSigner: async (log) => {
-      if (!held.available()) throw signerUnavailable(new Error("keys: the signer is away"));
-      const [keys] = await standing([log]);
-      if (keys === undefined) throw new Error("keyring: no keys were read");
-      // The oldest: until it is retired, agents have time to hear of the one that follows.
-      const [key] = inForce(keys.receipt);
-      return { origin: keys.origin, kid: kids.get(key) ?? "", key };
-    },
-    signerFor: async (tx, log, size) => {
-      const keys = keysOf(log, (await readFolded(tx, [log], size))(log));
-      const of = keys.checkpoint.map(({ vkey, state }) => `${state} ${vkey}`).join("\n");
-      const before = signers.get(log);
-      if (before?.of === of) return before.signer;
-      const signer = signerOf(keys);
-      if (signers.size >= LOGS_MAX) signers.clear();
-      signers.set(log, { of, signer });
-      return signer;
+    standing: async (logs) => {
+      const at = clock.now();
+      const missing = logs.filter((log) => recall(log, at) === undefined);
+      const kept = logs.map((log) => recall(log, at));
+      if (missing.length > 0) learn(missing, at);
+      const all = logs.map((log, i) => kept[i] ?? known.get(log)?.keys);
+      return await Promise.all(all.filter((keys) => keys !== undefined));
     },
   };
 }

@@ -32,10 +32,14 @@ export interface Result {
 }
 
 export interface Ingested {
-  /** The log that the reports name; `""` if none of them could be relied on. */
+  /**
+   * The log that accounts for the reports; `""` if none of them could be relied on. It is the one that
+   * they name if one of their keys is enrolled there, and else where the first of them is noted: of a
+   * log that is somebody else's nobody learns even that there is one.
+   */
   log: string;
   results: Result[];
-  /** Over all results, of the log that is named. */
+  /** Over all results, of that log. */
   receipt?: string;
 }
 
@@ -52,9 +56,12 @@ export async function ingest(flow: Ingesting, texts: readonly string[]): Promise
   const leave = flow.intake.enter(texts.length, bytes);
   try {
     const verdicts = await flow.verifier.verify(texts);
-    const log = theOneLog(verdicts);
+    const named = theOneLog(verdicts);
+    const homes = await homesOf(flow.directory, verdicts);
+    // What is noted elsewhere is `wrong-log`, which has no index: a receipt promises entries of one log.
+    const log = homes.includes(named) ? named : (homes.find((home) => home !== undefined) ?? "");
     const receipting = log === "" ? undefined : await flow.receipts.open(log);
-    const outcomes = await append(flow, verdicts);
+    const outcomes = await append(flow, verdicts, homes);
     const results = verdicts.map((verdict, i) => resultOf(verdict, outcomes.get(i)));
     const receipt = await receipting?.(results);
     return { log, results, ...(receipt !== undefined && { receipt }) };
@@ -75,10 +82,27 @@ function theOneLog(verdicts: readonly Verdict[]): string {
   return log;
 }
 
+/** By position in the request: the log that accounts for it, or would if its counter could be read. */
+async function homesOf(
+  directory: Directory,
+  verdicts: readonly Verdict[],
+): Promise<(string | undefined)[]> {
+  const homes: (string | undefined)[] = [];
+  for (const verdict of verdicts) {
+    const log = logOf(verdict);
+    const speaks = log !== undefined || (verdict.kind === "refused" && accountable(verdict));
+    const home = speaks && verdict.kid !== undefined ? directory.home(verdict.kid, log) : undefined;
+    // Nothing is waited for where the key is known.
+    homes.push(home instanceof Promise ? await home : home);
+  }
+  return homes;
+}
+
 /** By position in the request: what each log answered. The rest goes to the register. */
 async function append(
-  { appender, directory, register }: Ingesting,
+  { appender, register }: Ingesting,
   verdicts: readonly Verdict[],
+  homes: readonly (string | undefined)[],
 ): Promise<ReadonlyMap<number, Outcome>> {
   const groups = new Map<string, { positions: number[]; fits: Fit[] }>();
   for (const [position, verdict] of verdicts.entries()) {
@@ -86,8 +110,8 @@ async function append(
       register.add(verdict.digest, verdict.code);
       continue;
     }
-    const home = directory.home(verdict.kid, logOf(verdict));
-    const log = typeof home === "string" ? home : await home;
+    const log = homes[position];
+    if (log === undefined) throw new Error("ingest: a signed report that no log accounts for");
     const group = groups.get(log) ?? { positions: [], fits: [] };
     group.positions.push(position);
     group.fits.push(fitFor(log, verdict));

@@ -1,17 +1,9 @@
 /** Keeps a receipt's promises, or shows that they cannot be kept: proofs of all that it names. */
 import { z } from "zod";
-import { thumbprint } from "../../core/ed25519.ts";
 import { JWS_CHARS_MAX } from "../../core/entry.ts";
-import type { Hash } from "../../core/hash.ts";
-import { parseVkey, type Vkey } from "../../core/note.ts";
+import { type Hash, leafHash } from "../../core/hash.ts";
 import { Problem } from "../../core/problem.ts";
-import {
-  coversResults,
-  type ReadReceipt,
-  ReceiptResult,
-  readReceipt,
-  verifyReceipt,
-} from "../../core/receipt.ts";
+import { coversResults, ReceiptResult, readReceipt, verifyReceipt } from "../../core/receipt.ts";
 import { encodeBase64 } from "../../core/text.ts";
 import { IntegerText } from "../../core/unit.ts";
 import type { Sql } from "../../store/connect.ts";
@@ -19,7 +11,7 @@ import { readBytes } from "../../store/entries.ts";
 import { readLogKeys } from "../../store/registers.ts";
 import type { Keyring } from "../key/keyring.ts";
 import { checkpointAt, type Proofs, proveConsistency, proveInclusion } from "../log/prove.ts";
-import type { Intake } from "./intake.ts";
+import type { ProofRoom } from "./proof-room.ts";
 import { verifySignature } from "./signature.ts";
 
 export const RESULTS_MAX = 500;
@@ -43,11 +35,14 @@ export interface ProvenEntry {
   hashes: string[];
 }
 
+/** Without bytes where another entry than the promised one stands: it may be somebody else's. */
+export type ProvenPromise = Omit<ProvenEntry, "entry"> & { entry?: string };
+
 export interface Kept {
   /** The published one, with all its signatures. */
   checkpoint: string;
   /** Of each index among the results that the checkpoint covers, once. */
-  proofs: ProvenEntry[];
+  proofs: ProvenPromise[];
   /** From the size that was asked from, where the checkpoint is no smaller. */
   consistency?: string[];
   /** Every `log_key` that the checkpoint covers: whoever trusts a key of the log learns the others. */
@@ -58,48 +53,68 @@ export interface Keeping extends Proofs {
   /** As reader. */
   sql: Sql;
   keyring: Keyring;
-  /** Of proofs that are being made. */
-  intake: Intake;
+  room: ProofRoom;
 }
 
 /**
- * Proofs are not held against the results: if they do not fit, that is what the asker has to see.
+ * Proofs are not held against the results: if they do not fit, that is what the asker has to see. What
+ * nobody signed is found out before anything is looked up or takes the room of others.
  *
- * @throws Problem `invalid-receipt` for one that is not ours, or not of these results; `not-found`
- *   while nothing of its log is published; `busy`, `archive-unavailable`; `log-behind` for an entry that
- *   is archived and not here
+ * @throws Problem `invalid-receipt` for one that is not ours, or not of these results; `not-found` for
+ *   one that promises no entry, and while nothing of its log is published; `busy`,
+ *   `archive-unavailable`; `log-behind` for an entry that is archived and not here
  */
-export async function proveReceipt(
-  keeping: Keeping,
-  { receipt, results, since }: Promised,
-): Promise<Kept> {
-  const leave = keeping.intake.enter(results.length, 0);
+export async function proveReceipt(keeping: Keeping, promised: Promised): Promise<Kept> {
+  const { receipt, results } = promised;
+  const log = await assertOurs(keeping, receipt, results);
+  if (results.every(({ index }) => index === undefined)) throw new Problem("not-found");
+  const leave = keeping.room.enter({ log, receipt, results: results.length });
   try {
-    const log = await assertOurs(keeping, receipt, results);
-    const { size, note } = await checkpointAt(keeping, log);
-    const keys = await keyIndices(keeping, log, size);
-    const promised = new Set(results.flatMap(({ index }) => (index === undefined ? [] : [index])));
-    const indices = Array.from(promised, BigInt).filter((index) => index < size);
-    const wanted = [...new Set([...indices, ...keys])];
-    const paths = await proveInclusion(keeping, log, wanted, size);
-    const entries = await readBytes(keeping.sql, log, wanted);
-    const proven = (index: bigint): ProvenEntry => {
-      const bytes = entries.get(index);
-      if (bytes === undefined) throw new Problem("log-behind");
-      const hashes = texts(paths.get(index) ?? []);
-      return { index: String(index), entry: encodeBase64(bytes), hashes };
-    };
-    const from = BigInt(since ?? 0);
-    const follows = from > 0n && from <= size;
-    return {
-      checkpoint: note,
-      proofs: indices.map(proven),
-      ...(follows && { consistency: texts(await proveConsistency(keeping, log, from, size)) }),
-      keys: keys.map(proven),
-    };
+    return await prove(keeping, log, promised);
   } finally {
     leave();
   }
+}
+
+async function prove(keeping: Keeping, log: string, { results, since }: Promised): Promise<Kept> {
+  const { size, note } = await checkpointAt(keeping, log);
+  const keys = await keyIndices(keeping, log, size);
+  const promised = promises(results).filter(({ index }) => index < size);
+  const wanted = [...new Set([...promised.map(({ index }) => index), ...keys])];
+  const paths = await proveInclusion(keeping, log, wanted, size);
+  const entries = await readBytes(keeping.sql, log, wanted);
+  const path = (index: bigint) => ({
+    index: String(index),
+    hashes: texts(paths.get(index) ?? []),
+  });
+  const bytesOf = (index: bigint): Uint8Array => {
+    const bytes = entries.get(index);
+    if (bytes === undefined) throw new Problem("log-behind");
+    return bytes;
+  };
+  const from = BigInt(since ?? 0);
+  const follows = from > 0n && from <= size;
+  return {
+    checkpoint: note,
+    proofs: promised.map(({ index, leaves }) => {
+      const bytes = bytesOf(index);
+      const kept = leaves.has(encodeBase64(leafHash(bytes, keeping.hash)));
+      return { ...path(index), ...(kept && { entry: encodeBase64(bytes) }) };
+    }),
+    ...(follows && { consistency: texts(await proveConsistency(keeping, log, from, size)) }),
+    keys: keys.map((index) => ({ ...path(index), entry: encodeBase64(bytesOf(index)) })),
+  };
+}
+
+/** Each index once, with all leaves that were promised to be there. */
+function promises(results: readonly ReceiptResult[]): { index: bigint; leaves: Set<string> }[] {
+  const leaves = new Map<string, Set<string>>();
+  for (const { index, leaf } of results) {
+    if (index === undefined) continue;
+    const there = leaves.get(index) ?? new Set();
+    leaves.set(index, leaf === undefined ? there : there.add(leaf));
+  }
+  return Array.from(leaves, ([index, there]) => ({ index: BigInt(index), leaves: there }));
 }
 
 /** @returns the receipt's log */
@@ -111,20 +126,12 @@ async function assertOurs(
   const receipt = readReceipt(text);
   if (receipt === undefined) throw new Problem("invalid-receipt");
   const { log } = receipt.payload;
-  const [keys] = await keyring.standing([log]);
-  const vkey = keys && signerOf(receipt, keys.receipt);
+  const vkey = await keyring.receiptKey(log, receipt.jws.kid);
   const signed = vkey !== undefined && verifyReceipt(receipt, vkey, verifySignature);
   if (!signed || !coversResults(receipt.payload, results, hash)) {
     throw new Problem("invalid-receipt");
   }
   return log;
-}
-
-/** Of all keys that are or were the log's: a receipt is good for ever. */
-function signerOf({ jws }: ReadReceipt, keys: readonly { vkey: string }[]): Vkey | undefined {
-  return keys
-    .map(({ vkey }) => parseVkey(vkey))
-    .find((vkey) => vkey !== undefined && thumbprint(vkey.publicKey) === jws.kid);
 }
 
 async function keyIndices({ sql }: Keeping, log: string, size: bigint): Promise<bigint[]> {

@@ -12,11 +12,13 @@ const Proven = z.strictObject({
   entry: z.base64().max((ENTRY_BYTES_MAX * 4) / 3 + 4),
   hashes: z.array(HashText).max(63),
 });
+/** Without the bytes where it is another entry than the one that was promised. */
+const ProvenPromise = Proven.extend({ entry: Proven.shape.entry.exactOptional() });
 
 export const KeptPromise = exactly<Kept>()(
   z.strictObject({
     checkpoint: Checkpoint,
-    proofs: z.array(Proven),
+    proofs: z.array(ProvenPromise),
     consistency: z.array(HashText).max(63).exactOptional(),
     keys: z.array(Proven),
   }),
