@@ -29,7 +29,10 @@ that the log has only grown. Of a policy its keys are taken; the quorum is for v
 
 Then: minutebook-audit verify <folder> --vkey KEY
 
-Exit status: 0 all fetched, 1 the log contradicts itself or what was fetched before, 2 could not look.
+Signatures of a checkpoint that is there already are added to, and never taken away.
+
+Exit status: 0 all fetched, 1 the log contradicts itself or what was fetched before, 2 could not look, or
+what is shown is the same log and older than the copy.
 
 Examples:
   minutebook-audit bundle https://ledger.example/logs/LOG ./copy --vkey ledger.vkey --token-file auditor.jwt
@@ -54,7 +57,7 @@ async function bundle(
   options: BundleOptions,
   output: Output,
 ): Promise<Exit> {
-  const { vkeys } = readTrust(options.vkey, options.policy);
+  const { policy, vkeys } = readTrust(options.vkey, options.policy);
   const range = rangeOf(options);
   const { log, source } = await openOne(archive, options.tokenFile);
   const store = await folderStore(folder, log);
@@ -68,6 +71,7 @@ async function bundle(
       vkeys: keysOf(log, vkeys),
       hash: sha256,
       verify: verifyNow,
+      witnesses: policy?.witnesses.map(({ vkey }) => vkey) ?? [],
       openPiles: spill.open,
       range,
       atOnce: options.atOnce,

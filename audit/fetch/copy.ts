@@ -3,8 +3,8 @@
  * is there before all that it covers: whatever moment ends the copying, the next one goes on from it.
  */
 import type { Checkpoint } from "../../src/core/checkpoint.ts";
-import type { Sha256 } from "../../src/core/hash.ts";
-import { linesOf } from "../../src/core/note.ts";
+import type { Hash, Sha256 } from "../../src/core/hash.ts";
+import type { Vkey } from "../../src/core/note.ts";
 import { decodeUtf8, encodeUtf8, equal } from "../../src/core/text.ts";
 import { type OpenedCheckpoint, openCheckpoint } from "../archive/checkpoints.ts";
 import { sizeOf } from "../archive/sizes.ts";
@@ -13,6 +13,7 @@ import type { Source } from "../source.ts";
 import { type NewestOptions, newest } from "./newest.ts";
 import { NotProven, Proven } from "./proven.ts";
 import { bundlesOf, type Range } from "./range.ts";
+import { type Known, united, unitedLines } from "./signatures.ts";
 
 /** Puts files whole or not at all, over what may be there under their names. */
 export type Put = (path: string, bytes: Uint8Array) => Promise<void>;
@@ -23,6 +24,8 @@ export interface CopyOptions extends NewestOptions {
   to: Source;
   put: Put;
   hash: Sha256;
+  /** Keys of a policy's witnesses: their signatures are told from junk. */
+  witnesses: readonly Vkey[];
   /** All without it. */
   range: Range | undefined;
   /** Bundles under way at a time. */
@@ -59,13 +62,7 @@ export async function copy(options: CopyOptions): Promise<Copied> {
   const checkpoint = await newest(from, options);
   if (checkpoint === undefined) throw new CannotLook("there is no checkpoint");
   if (checkpoint.size === 0n) throw new CannotLook("the log is empty");
-  if (before !== undefined) {
-    await assertExtends(
-      before,
-      checkpoint,
-      await Proven.open({ sources: [from], checkpoint, hash }),
-    );
-  }
+  if (before !== undefined) await assertExtends(before, checkpoint, options);
   let files = 0;
   const put: Put = async (path, bytes) => {
     if (equal((await to.read(path)) ?? NOTHING, bytes)) return;
@@ -84,26 +81,54 @@ export async function copy(options: CopyOptions): Promise<Copied> {
   const whole = options.range === undefined;
   const none = { copied: 0, untrusted: 0 };
   const older = whole ? await copyCheckpoints(proven, checkpoint, { ...options, put }) : none;
-  await putNote(`checkpoint/${checkpoint.size}`, checkpoint.note, { ...options, put });
+  await putNote(`checkpoint/${checkpoint.size}`, checkpoint, { ...options, put });
   const { copied, untrusted } = older;
   return { checkpoint, before, files, checkpoints: copied + 1, untrusted };
 }
 
 const NOTHING = new Uint8Array();
 
+/** Two roots of one size need no tiles; else the larger tree's say whether the smaller is in it. */
 async function assertExtends(
   before: OpenedCheckpoint,
   now: OpenedCheckpoint,
-  proven: Proven,
+  { from, hash, to }: CopyOptions,
 ): Promise<void> {
-  const notes = [before.note, now.note] as const;
-  if (before.size > now.size) {
-    const sizes = `${now.size} entries, after one over ${before.size}`;
-    throw new Contradiction(`a rollback: the checkpoint covers ${sizes}`, notes);
+  if (before.size === now.size) {
+    if (!equal(before.root, now.root)) throw splitView(before, now, now.size);
+  } else if (before.size < now.size) {
+    const proven = await Proven.open({ sources: [from], checkpoint: now, hash });
+    if (!equal(await proven.root(before.size), before.root)) {
+      throw splitView(before, now, before.size);
+    }
+  } else {
+    if (!equal(await ownRoot(before, now.size, [to, from], hash), now.root)) {
+      throw splitView(before, now, now.size);
+    }
+    const sizes = `${now.size} entries, and the copy has ${before.size} of the same log`;
+    throw new CannotLook(`what is shown is older than the copy: ${sizes}`);
   }
-  if (equal(await proven.root(before.size), before.root)) return;
-  const detail = `a split view: at ${before.size} entries the tree had another root`;
-  throw new Contradiction(detail, notes);
+}
+
+/** Of the copy's own tree when it had that size. What the copy lacks is no fault of the log's. */
+async function ownRoot(
+  checkpoint: Checkpoint,
+  size: bigint,
+  sources: readonly Source[],
+  hash: Sha256,
+): Promise<Hash> {
+  try {
+    return await (await Proven.open({ sources, checkpoint, hash })).root(size);
+  } catch (error) {
+    if (!(error instanceof NotProven)) throw error;
+    const detail = `what is shown is older than the copy, which lacks ${error.path} to compare it`;
+    throw new CannotLook(detail, { cause: error });
+  }
+}
+
+function splitView(held: OpenedCheckpoint, shown: OpenedCheckpoint, size: bigint): Contradiction {
+  const detail = `a split view: at ${size} entries the tree had another root`;
+  return new Contradiction(detail, [held.note, shown.note]);
 }
 
 async function copyBundles(
@@ -138,8 +163,9 @@ async function copyBundles(
 async function copyCheckpoints(
   proven: Proven,
   { size: top }: Checkpoint,
-  { from, put, to, verify, vkeys }: CopyOptions,
+  options: CopyOptions,
 ): Promise<{ copied: number; untrusted: number }> {
+  const { from, put, to, verify, vkeys } = options;
   let copied = 0;
   let untrusted = 0;
   for await (const path of from.list("checkpoint")) {
@@ -158,21 +184,34 @@ async function copyCheckpoints(
       throw new NotProven("checkpoint-root", path, "the tree has another root");
     }
     copied += 1;
-    await putNote(path, opened.note, { to, put });
+    await putNote(path, opened, options);
   }
   for await (const path of from.list("cosignature")) {
     const file = await from.read(path);
-    if (file !== undefined) await put(path, file);
+    if (file === undefined) continue;
+    const held = decodeUtf8((await to.read(path)) ?? NOTHING) ?? "";
+    await put(path, encodeUtf8(unitedLines(held, decodeUtf8(file) ?? "")));
   }
   return { copied, untrusted };
 }
 
-/** Over one that is there already only if it brings signatures: a server may also leave some out. */
+/** Beside what is there already: a server leaves out what it likes, and must take nothing away by it. */
 async function putNote(
   path: string,
-  note: string,
-  { put, to }: Pick<CopyOptions, "put" | "to">,
+  shown: OpenedCheckpoint,
+  {
+    put,
+    to,
+    verify,
+    vkeys,
+    witnesses,
+  }: Pick<CopyOptions, "put" | "to" | "witnesses" | keyof Known>,
 ): Promise<void> {
-  const held = linesOf(decodeUtf8((await to.read(path)) ?? NOTHING) ?? "")?.lines.length ?? 0;
-  if ((linesOf(note)?.lines.length ?? 0) > held) await put(path, encodeUtf8(note));
+  const file = (await to.read(path)) ?? NOTHING;
+  const held = openCheckpoint(file, { vkeys, verify });
+  if (typeof held === "object" && !equal(held.root, shown.root) && held.size === shown.size) {
+    throw splitView(held, shown, shown.size);
+  }
+  const known = { vkeys: [...vkeys, ...witnesses], verify };
+  await put(path, encodeUtf8(united(decodeUtf8(file) ?? "", shown.note, known) ?? shown.note));
 }

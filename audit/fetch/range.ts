@@ -1,12 +1,13 @@
 /** Some of a log's entries, held to the newest checkpoint without all the others. */
-import { decodeEntry, GENESIS_PREV } from "../../src/core/entry.ts";
+import { GENESIS_PREV } from "../../src/core/entry.ts";
 import { type Hash, leafHash, type Sha256 } from "../../src/core/hash.ts";
 import type { Policy } from "../../src/core/policy.ts";
 import { equal } from "../../src/core/text.ts";
 import { TILE_WIDTH } from "../../src/core/tile.ts";
+import { readEntry } from "../archive/block.ts";
 import type { OpenedCheckpoint } from "../archive/checkpoints.ts";
 import { Cosignatures } from "../archive/cosignatures.ts";
-import { CannotLook, type FindingCode, Findings } from "../finding.ts";
+import { CannotLook, endedBy, type FindingCode, Findings, type OpenCode } from "../finding.ts";
 import type { Source } from "../source.ts";
 import { type NewestOptions, newest } from "./newest.ts";
 import { NotProven, Proven } from "./proven.ts";
@@ -22,13 +23,18 @@ export interface RangeResult {
   checkpoint: OpenedCheckpoint | undefined;
   first: bigint;
   last: bigint;
+  /** What could not be seen, in sentences. */
+  limits: string[];
   findings: Findings;
+  open: Findings<OpenCode>;
 }
 
 interface RangeAudit extends NewestOptions {
   log: string;
   range: Range;
   policy: Policy | undefined;
+  /** Seconds since the epoch: what witnesses signed later than that does not count. */
+  now: bigint;
   hash: Sha256;
 }
 
@@ -48,28 +54,32 @@ export function bundlesOf(range: Range, size: bigint): { begin: bigint; end: big
  * they say is not judged: that takes all entries before them.
  */
 export async function auditRange(source: Source, options: RangeAudit): Promise<RangeResult> {
-  const { log, range } = options;
+  const { hash, log, policy, range } = options;
   const findings = new Findings();
-  const outcome = { log, first: range.first, last: range.last ?? range.first, findings };
+  const open = new Findings<OpenCode>();
+  const limits = new Set<string>();
+  const outcome = { log, first: range.first, last: range.last ?? range.first, findings, open };
   try {
     const checkpoint = await newest(source, options);
     if (checkpoint === undefined) throw new CannotLook("there is no checkpoint");
-    if (options.policy !== undefined) {
-      const cosignatures = new Cosignatures(source, options.policy, options.verify);
+    if (policy !== undefined) {
+      const cosignatures = new Cosignatures(source, { ...options, policy });
       const { quorum, size } = await cosignatures.of(checkpoint, findings);
       if (!quorum) findings.add("quorum-missing", { path: `checkpoint/${size}` }, "of a range");
+      for (const limit of cosignatures.limits) limits.add(limit);
     }
     const { begin, end } = bundlesOf(range, checkpoint.size);
     const last = range.last ?? checkpoint.size - 1n;
-    const proven = await Proven.open({ sources: [source], checkpoint, hash: options.hash });
-    const entries = new Entries(options, findings);
+    const proven = await Proven.open({ sources: [source], checkpoint, hash });
+    const entries = new Entries(options, outcome);
     for (let index = begin; index < end; index += 1n) {
       await entries.take(proven, index, { first: range.first, last });
     }
-    return { ...outcome, checkpoint, last };
+    return { ...outcome, checkpoint, last, limits: [...limits] };
   } catch (error) {
-    add(findings, error);
-    return { ...outcome, checkpoint: undefined };
+    if (error instanceof NotProven) add(findings, error);
+    else limits.add(`not looked at to the end: ${endedBy(error, findings)}`);
+    return { ...outcome, checkpoint: undefined, limits: [...limits] };
   }
 }
 
@@ -77,13 +87,18 @@ class Entries {
   readonly #log: string;
   readonly #hash: Sha256;
   readonly #findings: Findings;
+  readonly #open: Findings<OpenCode>;
   /** Leaf hash of the last entry that was looked at; undefined after one that was not. */
   #before: Hash | undefined;
 
-  constructor({ hash, log }: RangeAudit, findings: Findings) {
+  constructor(
+    { hash, log }: RangeAudit,
+    { findings, open }: Pick<RangeResult, "findings" | "open">,
+  ) {
     this.#log = log;
     this.#hash = hash;
     this.#findings = findings;
+    this.#open = open;
   }
 
   /** Those of the bundle that are in the range, and those before them as what they are linked to. */
@@ -101,6 +116,7 @@ class Entries {
         this.#before = leafHash(bytes, this.#hash);
       }
     } catch (error) {
+      if (!(error instanceof NotProven)) throw error;
       add(this.#findings, error);
       this.#before = undefined;
     }
@@ -109,9 +125,14 @@ class Entries {
   #judge(index: bigint, bytes: Uint8Array): void {
     const add = (code: FindingCode, detail: string): void =>
       this.#findings.add(code, { index }, detail);
-    const entry = decodeEntry(bytes);
-    if (entry === "malformed") add("entry-malformed", "not the canonical bytes of an entry");
-    if (typeof entry === "string") return;
+    const entry = readEntry(bytes);
+    if (entry === "malformed") {
+      add("entry-malformed", "not the canonical bytes of an entry");
+      return;
+    }
+    if (entry.kind === "unknown-kind") {
+      this.#open.add("unknown-kind", { index }, "a later version's entry");
+    }
     if (entry.log !== this.#log) add("entry-foreign", `an entry of log ${entry.log}`);
     if (entry.index !== index) add("entry-swapped", `it says index ${entry.index}`);
     if (this.#before !== undefined && !equal(entry.prev, this.#before)) {
@@ -120,9 +141,6 @@ class Entries {
   }
 }
 
-/** What the log is at fault for; everything else is thrown on. */
-function add(findings: Findings, error: unknown): void {
-  if (!(error instanceof NotProven)) throw error;
-  const { code, index, message, path } = error;
+function add(findings: Findings, { code, index, message, path }: NotProven): void {
   findings.add(code, { path, ...(index !== undefined && { index }) }, message);
 }

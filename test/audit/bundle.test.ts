@@ -160,21 +160,52 @@ test.each([
   expect(existsSync(join(folder, LOG_ID, "checkpoint/1100"))).toBe(false);
 });
 
-test("a log that was rolled back, or forked, is an alarm with both checkpoints, and nothing is changed", async () => {
+/** The same log up to its 900th entry, and from there on another truth, honestly signed. */
+function forkOf(size: number): Files {
+  const fork = longLog(900);
+  while (fork.size < size) fork.force("conflict", { jws: "another truth", stands: "0" });
+  return filesOf(fork, [size]);
+}
+
+test.each([1_300, 1_100, 1_000])(
+  "a log that forked is an alarm with both checkpoints at %i entries, and nothing is changed",
+  async (size) => {
+    const { url } = await serve(FILES);
+    await command("bundle", url, folder, ...VKEY);
+    const before = held();
+    const forked = await serve(forkOf(size), []);
+    const split = await command("bundle", forked.url, folder, ...VKEY);
+    expect(split).toMatchObject({ exit: 1, out: expect.stringContaining("a split view") });
+    for (const one of [1_100, size]) expect(split.out).toContain(`\n${one}\n`);
+    expect(split.out.match(/---- signed ----/g)).toHaveLength(2);
+    expect(held()).toEqual(before);
+  },
+);
+
+test("another root of the copy's size is an alarm though the server gives no tile", async () => {
+  const { url } = await serve(FILES);
+  await command("bundle", url, folder, ...VKEY);
+  const lie: Lie = (path, answer) => {
+    if (!path.startsWith("tile/")) return false;
+    answer.writeHead(503, { "retry-after": "0" }).end();
+    return true;
+  };
+  const forked = await serve(forkOf(1_100), [], lie);
+  const split = await command("bundle", forked.url, folder, ...VKEY);
+  expect(split).toMatchObject({ exit: 1, out: expect.stringContaining("a split view") });
+});
+
+test("a mirror that lags is older than the copy, and accused of nothing", async () => {
   const { url } = await serve(FILES);
   await command("bundle", url, folder, ...VKEY);
   const before = held();
-  const rolled = await serve(filesOf(log, [5, 700]), [5, 700]);
-  const rollback = await command("bundle", rolled.url, folder, ...VKEY);
-  expect(rollback).toMatchObject({ exit: 1, out: expect.stringContaining("a rollback") });
-  expect(rollback.out.match(/---- signed ----/g)).toHaveLength(2);
-  const fork = longLog(900);
-  while (fork.size < 1_300) fork.force("conflict", { jws: "another truth", stands: "0" });
-  const forked = await serve(filesOf(fork, [1_300]), []);
-  const split = await command("bundle", forked.url, folder, ...VKEY);
-  expect(split).toMatchObject({ exit: 1, out: expect.stringContaining("a split view") });
-  expect(split.out).toContain("\n1300\n");
+  const mirror = await serve(filesOf(log, [5, 700]), [5, 700]);
+  const older = await command("bundle", mirror.url, folder, ...VKEY);
+  expect(older).toMatchObject({ exit: 2, out: "", err: expect.stringContaining("older than the") });
   expect(held()).toEqual(before);
+  rmSync(join(folder, LOG_ID, "tile/1/000.p/4"));
+  const lacking = await command("bundle", mirror.url, folder, ...VKEY);
+  expect(lacking).toMatchObject({ exit: 2, err: expect.stringContaining("lacks") });
 });
 
 test("archived checkpoints by keys that were not given are left out, and that is said", async () => {
@@ -195,6 +226,16 @@ test("a checkpoint with fewer signatures never takes the place of one with more"
   const poor = await serve(FILES);
   expect((await command("bundle", poor.url, folder, ...VKEY)).exit).toBe(0);
   expect(held().get("checkpoint/1100")).toEqual(cosigned);
+});
+
+test("an older checkpoint that the copy holds with another root is an alarm too", async () => {
+  const { url } = await serve(FILES);
+  await command("bundle", url, folder, ...VKEY);
+  const other = checkpointOf(log, 700, new Uint8Array(32));
+  writeFileSync(join(folder, LOG_ID, "checkpoint/700"), other);
+  const split = await command("bundle", url, folder, ...VKEY);
+  expect(split).toMatchObject({ exit: 1, out: expect.stringContaining("a split view") });
+  expect(held().get("checkpoint/700")?.equals(other)).toBe(true);
 });
 
 const NOTHING = new Uint8Array();
