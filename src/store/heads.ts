@@ -15,9 +15,18 @@ export interface Head {
 }
 
 export interface LockedHead extends Head {
-  /** When this server started: another value means a restart, a failover or a restore. */
-  serverStart: string;
+  /**
+   * When this server started, and the files that hold the tables there: another text means a restart, a
+   * failover or a restore, also one into a server that goes on running.
+   */
+  copy: string;
 }
+
+/** Both paths name the database too. */
+const copy = (sql: Transaction) => sql`
+  concat_ws(
+    ' ', pg_postmaster_start_time(), pg_relation_filepath('heads'), pg_relation_filepath('entries')
+  )`;
 
 interface Row {
   size: bigint;
@@ -28,13 +37,13 @@ interface Row {
 
 /** Holds the row until the transaction ends; undefined if there is no such log. */
 export async function lockHead(tx: Transaction, log: string): Promise<LockedHead | undefined> {
-  const [row] = await tx<(Row & { server_start: string })[]>`
-    select size, leaf, at, control_index, pg_postmaster_start_time()::text as server_start
+  const [row] = await tx<(Row & { copy: string })[]>`
+    select size, leaf, at, control_index, ${copy(tx)} as copy
     from heads
     where log = ${log}
     for update
   `;
-  return row && { ...headOf(row), serverStart: row.server_start };
+  return row && { ...headOf(row), copy: row.copy };
 }
 
 /** What is committed now, without waiting for anybody. */
@@ -51,14 +60,13 @@ export async function readHead(sql: Sql | Transaction, log: string): Promise<Hea
 export async function readHeads(
   tx: Transaction,
   logs: readonly string[],
-): Promise<Map<string, Head & Pick<LockedHead, "serverStart">>> {
-  const rows = await tx<(Row & { log: string; server_start: string })[]>`
-    select
-      log, size, leaf, at, control_index, pg_postmaster_start_time()::text as server_start
+): Promise<Map<string, Head & Pick<LockedHead, "copy">>> {
+  const rows = await tx<(Row & { log: string; copy: string })[]>`
+    select log, size, leaf, at, control_index, ${copy(tx)} as copy
     from heads
     where log = any(${plainColumn(logs)}::text::text[])
   `;
-  return new Map(rows.map((row) => [row.log, { ...headOf(row), serverStart: row.server_start }]));
+  return new Map(rows.map((row) => [row.log, { ...headOf(row), copy: row.copy }]));
 }
 
 /** Until the transaction ends nobody else creates a log: there is no row yet to queue at. */

@@ -10,15 +10,11 @@ export const behind = { code: "log-behind" };
 export const unavailable = { code: "archive-unavailable" };
 
 /** What append does before it writes: lock the head, and ask. */
-export async function ask(
-  { sql, guard }: Sealer,
-  log: string,
-  serverStart?: string,
-): Promise<void> {
+export async function ask({ sql, guard }: Sealer, log: string, copy?: string): Promise<void> {
   await sql.begin(async (tx) => {
     const head = await lockHead(tx, log);
     if (head === undefined) throw new Error("no such log");
-    await guard.assertWritable(tx, log, serverStart ? { ...head, serverStart } : head);
+    await guard.assertWritable(tx, log, copy ? { ...head, copy } : head);
   });
 }
 

@@ -36,8 +36,8 @@ export interface Committing {
 export interface Memory {
   readonly log: string;
   prefix?: Prefix;
-  /** Of the server that the prefix was read from. */
-  serverStart?: string;
+  /** Of the database that the prefix was read from. */
+  copy?: string;
 }
 
 /** Where an entry stands. */
@@ -192,13 +192,13 @@ async function hold(
   const [, head] = await Promise.all([limitTransaction(tx), lockHead(tx, memory.log)]);
   if (head === undefined) throw new Problem("not-found");
   await guard.assertWritable(tx, memory.log, head);
-  if (memory.serverStart !== head.serverStart) {
-    // After a failover the same index may hold another control entry: what was read is forgotten.
-    const known = memory.serverStart !== undefined;
-    memory.serverStart = head.serverStart;
+  if (memory.copy !== head.copy) {
+    // After a failover or a restore the same index may hold another control entry: what was read is forgotten.
+    const known = memory.copy !== undefined;
+    memory.copy = head.copy;
     if (known) {
       delete memory.prefix;
-      throw new Moved("commit: another server");
+      throw new Moved("commit: another copy");
     }
   }
   if (prefix.controlIndex !== head.controlIndex) throw new Moved("commit: judged too early");

@@ -16,13 +16,13 @@ import { logBehind, refusalOf } from "./refusal.ts";
 import type { SignerFor } from "./signed-checkpoint.ts";
 
 /**
- * A log's head as the database shows it. `serverStart` is the text of pg_postmaster_start_time(),
- * compared for equality only: another one means a restart, a failover or a restore.
+ * A log's head as the database shows it. `copy` says which copy of the database that is, compared for
+ * equality only: another one means a restart, a failover or a restore.
  */
 export interface SeenHead {
   size: bigint;
   leaf: Hash;
-  serverStart: string;
+  copy: string;
 }
 
 /** What append asks of the guard. */
@@ -77,7 +77,7 @@ interface Refusal {
 
 export function openGuard(options: GuardOptions): SealGuard {
   const { clock } = options;
-  /** The head that the archive was last found to agree with, or a later one of the same server. */
+  /** The head that the archive was last found to agree with, or a later one of the same copy. */
   const known = new Map<string, SeenHead>();
   const looked = new Map<string, number>();
   const refused = new Map<string, Refusal>();
@@ -151,14 +151,18 @@ export function openGuard(options: GuardOptions): SealGuard {
 
 /** Can `head` have come about from `before` by nothing but appending? */
 function follows(before: SeenHead, head: SeenHead): boolean {
-  if (head.serverStart !== before.serverStart) return false;
+  if (head.copy !== before.copy) return false;
   return head.size > before.size || (head.size === before.size && equal(head.leaf, before.leaf));
 }
 
-/** Does the database hold all that the archive's newest checkpoint was signed for, and no more sealed? */
-async function assertAgreement(
+/**
+ * Does the database hold all that the archive's newest checkpoint was signed for, and no more sealed?
+ *
+ * @throws Problem `log-behind`; ArchiveError
+ */
+export async function assertAgreement(
   tx: Transaction,
-  { archive, signerFor, hash }: GuardOptions,
+  { archive, signerFor, hash }: Omit<GuardOptions, "clock">,
   log: string,
   head: SeenHead,
 ): Promise<void> {

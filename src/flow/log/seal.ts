@@ -23,7 +23,7 @@ import { settled } from "../../store/settled.ts";
 import { transact } from "../../store/transact.ts";
 import type { Clock } from "../clock.ts";
 import { claim } from "./claim.ts";
-import type { SealGuard, SeenHead } from "./guard.ts";
+import { assertAgreement, type SealGuard, type SeenHead } from "./guard.ts";
 import { lay } from "./lay.ts";
 import { logBehind, refusalOf } from "./refusal.ts";
 import type { CheckpointSigner, SignerFor } from "./signed-checkpoint.ts";
@@ -147,9 +147,10 @@ interface Candidate {
 /** Undefined when nothing is new. */
 async function prepare(
   tx: Transaction,
-  { archive, signerFor, hash }: Sealer,
+  sealer: Sealer,
   { log, from, head, entriesMax = head.size }: Candidate,
 ): Promise<Ready | undefined> {
+  const { archive, signerFor, hash } = sealer;
   const signer = await signerFor(tx, log, head.size);
   await assertArchived(archive, signer, log, from, hash);
   if (from.size === head.size) return undefined;
@@ -167,7 +168,9 @@ async function prepare(
   // Once more: retention removes a checkpoint before the claim on what followed it, so that whoever
   // comes too late to find the claim does not find the checkpoint either.
   if (claimed.made) await assertArchived(archive, signer, log, from, hash);
-  else await assertNothingAfter(archive, log, claimed.size);
+  // Whoever claimed it may have gone on long ago, and retention may have removed that checkpoint with
+  // the claim behind it: signing it anew would open a second way on from there.
+  else await assertAgreement(tx, sealer, log, head);
   if (claimed.size === ours.tree.size) return ours;
   // A sealer that is gone may have signed its tree: that one goes first, and the rest follows.
   if (claimed.size > head.size) throw logBehind(`claimed to ${claimed.size}, head at ${head.size}`);
@@ -188,15 +191,6 @@ async function assertArchived(
   const tree = { size: from.size, root: edgeRoot(from.edge, hash) };
   const note = await archivedNote(archive, signer, log, tree);
   if (note === undefined) throw logBehind(`sealed to ${from.size}, which is not in the archive`);
-}
-
-/**
- * Whoever claimed it may have gone on long ago, and retention may have removed that checkpoint with the
- * claim behind it: signing it anew would open a second way on from there.
- */
-async function assertNothingAfter(archive: Archive, log: string, claimed: bigint): Promise<void> {
-  const newest = (await archive.latestCheckpoint(log))?.size ?? 0n;
-  if (newest > claimed) throw logBehind(`claimed to ${claimed}, and archived to ${newest}`);
 }
 
 /**

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { retain } from "../../../src/flow/log/retain.ts";
 import { seal } from "../../../src/flow/log/seal.ts";
+import { lockHead } from "../../../src/store/heads.ts";
 import { type FreshDatabase, freshDatabase } from "../../postgres.ts";
 import { CHAIN_START, Chain, sealerOf } from "../chain.ts";
 import { archived, archiveFolder } from "../folder.ts";
@@ -98,4 +99,49 @@ describe("hours after a failover, when retention has gone over the archive, a pr
     await expect(seal(left)).rejects.toMatchObject(behind);
     expect(checkpointsIn(await archived(root))).toEqual(before);
   });
+});
+
+test("a backup that is restored into the server that goes on running lets nobody in, whatever a process saw last", async () => {
+  const root = await archiveFolder();
+  const [ours, backup] = [new Chain(5), new Chain(5, 20)];
+  const { log } = ours;
+  const [idle, busy] = [sealerOf(old.writer, root), sealerOf(old.writer, root)];
+  await ours.growTo(old.writer, 10);
+  await seal({ ...busy, log });
+  await ask(idle, log);
+  await ours.growTo(old.writer, 20);
+  await seal({ ...busy, log });
+  await backup.growTo(promoted.writer, 20);
+  // Its sealer's last transactions are not in it, as where replication was cut off: that heals by itself.
+  const restored = { ...sealerOf(promoted.writer, root), log };
+  expect([await seal(restored), await seal(restored)]).toMatchObject([
+    { size: 10n },
+    { size: 20n },
+  ]);
+  await ours.growTo(old.writer, 60);
+  await seal({ ...busy, log });
+  // More than the idle process has seen, and less than was sealed since.
+  await backup.growTo(promoted.writer, 25);
+  for (const process of [idle, busy]) {
+    await expect(ask({ ...process, sql: promoted.writer }, log)).rejects.toMatchObject(behind);
+    await expect(seal({ ...process, sql: promoted.writer, log })).rejects.toMatchObject(behind);
+  }
+  expect(checkpointsIn(await archived(root))).toEqual([10, 20, 60]);
+});
+
+test("tables that were emptied and filled again are another copy, and a row that is written is not", async () => {
+  const chain = new Chain(6);
+  await chain.growTo(old.writer, 3);
+  const copyOf = () => old.superuser.begin(async (tx) => (await lockHead(tx, chain.log))?.copy);
+  const before = await copyOf();
+  await chain.growTo(old.writer, 5);
+  expect(await copyOf()).toBe(before);
+  await old.superuser.begin(async (tx) => {
+    await tx`create temporary table kept on commit drop as table heads`;
+    await tx`alter table heads disable trigger all`;
+    await tx`truncate heads`;
+    await tx`insert into heads table kept`;
+    await tx`alter table heads enable trigger all`;
+  });
+  expect(await copyOf()).not.toBe(before);
 });
