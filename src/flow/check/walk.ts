@@ -1,27 +1,25 @@
 /** One log from index 0 to its end, each entry and each row beside it from the bytes. */
 import { CONTROL_KINDS, decodeEntry, type Entry, GENESIS_PREV } from "../../core/entry.ts";
 import { type Hash, leafHash, type Sha256 } from "../../core/hash.ts";
-import { trackingOf } from "../../core/judge.ts";
 import { Prefix } from "../../core/prefix.ts";
 import { equal } from "../../core/text.ts";
 import {
   type EntryRow,
   entryRows,
   type JobRow,
-  jobIndices,
   jobRows,
   type KeyRow,
   keyRows,
   type ReportRow,
-  recordedIndices,
   reportRows,
   type Snapshot,
 } from "../../store/snapshots.ts";
 import { Beside } from "./beside.ts";
 import { differences, finding } from "./compare.ts";
-import { citedBy, derive, REUSED, readSigned } from "./derive.ts";
+import { citedBy, derive } from "./derive.ts";
 import type { Finding, Unread } from "./event.ts";
 import { admission, rejudge } from "./judgement.ts";
+import { unnamed } from "./unnamed.ts";
 
 const CONTROL: readonly string[] = CONTROL_KINDS;
 
@@ -149,7 +147,9 @@ export class Walk {
         yield finding(place, "bytes", expected, found);
       }
     }
-    const cited = await citedBy(entry, this.#snapshot.sql, await this.#unnamed(entry, prefix));
+    const { sql } = this.#snapshot;
+    const besides = await unnamed(entry, prefix, sql, this.#hash);
+    const cited = await citedBy(entry, sql, besides);
     const derived = derive(entry, prefix, cited, this.#hash);
     if (derived === undefined) {
       yield finding(place, "bytes", "what can be read again", entry.kind);
@@ -170,24 +170,6 @@ export class Walk {
       this.#prefix = new Prefix(entry);
     }
     return this.#prefix;
-  }
-
-  /**
-   * Entries that it does not name and that say whether it was judged as it must be: of a hold, the
-   * usage of its job, because it may have been a duplicate; of counters that came again, their accounts.
-   */
-  async #unnamed(entry: Entry, prefix: Prefix): Promise<bigint[]> {
-    const { sql } = this.#snapshot;
-    if (entry.kind === "disposition") {
-      const { kid, lines } = entry.body;
-      const noted = lines.filter(({ code, index }) => code === REUSED && index === "");
-      const counters = noted.map(({ counter }) => BigInt(counter));
-      return noted.length === 0 ? [] : await recordedIndices(sql, this.#log, kid, counters);
-    }
-    const signed = entry.kind === "hold" ? readSigned(entry.body.jws, this.#hash) : undefined;
-    const tracking = signed && trackingOf(prefix, signed.kid, signed.report);
-    if (signed === undefined || tracking === undefined) return [];
-    return await jobIndices(sql, this.#log, tracking, BigInt(signed.report.job.id));
   }
 
   /** `prev` of the next entry against the last one's hash. */

@@ -65,7 +65,10 @@ export async function recover(recovering: Recovering): Promise<Recovered> {
   throw new RecoveryError("busy", "the log is being sealed; it is not behind");
 }
 
-/** What `recover` would do, found without a lock and without writing anything. */
+/**
+ * What `recover` would do, found without a lock and without writing anything. Of entries that no
+ * checkpoint covers as many as go on from the log: what they prove is seen when the ones before stand.
+ */
 export async function foresee(recovering: Recovering): Promise<Recovered> {
   const { log } = recovering;
   const found = await survey(recovering);
@@ -145,7 +148,7 @@ async function replayLast(
     await takeLast(recovering, found, replay);
     for (const tree of [newest, target]) await assertRoot(tx, recovering, sealed, tree);
     for await (const { from, entries } of unsignedAfter(recovering, replay.head)) {
-      await replay.take(from, entries);
+      if (!(await replay.takeProven(from, entries))) break;
     }
     if (newest.size > 0n) await restoreCheckpoint(tx, { log, ...newest });
     const paths = await leftovers(tx, recovering, seal, replay.head.size);
@@ -164,7 +167,12 @@ async function takeLast(recovering: Recovering, found: Survey, replay: Replay): 
   for (const block of blocks(lastBlock(newest.size), target.size)) {
     if (block.index * WIDTH + BigInt(block.width) <= replay.head.size) continue;
     const entries = await readProven(recovering, block, rootOf(found, block.index));
-    await replay.take(block.index * WIDTH, entries);
+    const first = block.index * WIDTH;
+    const signed = newest.size < first ? 0 : Number(newest.size - first);
+    await replay.take(first, entries.slice(0, signed));
+    if (await replay.takeProven(first + BigInt(signed), entries.slice(signed))) continue;
+    const told = `entry ${replay.head.size} is claimed, and neither signed nor what append would write`;
+    throw new RecoveryError("claim-unproven", told);
   }
 }
 

@@ -8,6 +8,8 @@ export type RecoveryCode =
   | "unknown-signer"
   /** The archive does not hold what its newest checkpoint was signed for. */
   | "archive-altered"
+  /** What a sealer claimed, and may have signed, is not what append would have written. */
+  | "claim-unproven"
   /** The archive lacks what the database says was archived. */
   | "archive-behind"
   /** The archive holds other content of this log. */

@@ -20,6 +20,7 @@ import { transact } from "../../store/transact.ts";
 import { limitTransaction } from "../../store/transaction.ts";
 import { citedBy, type Derived, derive } from "../check/derive.ts";
 import type { Committing, Memory } from "./commit.ts";
+import { isProven } from "./proven-entry.ts";
 import { catchUp, recall } from "./recall.ts";
 import { RecoveryError } from "./recovery.ts";
 
@@ -33,6 +34,12 @@ export interface Replay {
    * @throws RecoveryError `log-forked` unless they go on from the head
    */
   take(from: bigint, entries: readonly Uint8Array[]): Promise<void>;
+  /**
+   * The same of entries that no checkpoint covers, up to the first that proves nothing by itself.
+   *
+   * @returns whether it took them all
+   */
+  takeProven(from: bigint, entries: readonly Uint8Array[]): Promise<boolean>;
 }
 
 const NO_HEAD: Head = { size: 0n, leaf: GENESIS_PREV, at: "", controlIndex: -1n };
@@ -108,11 +115,28 @@ class Replaying implements Replay {
   }
 
   async take(from: bigint, entries: readonly Uint8Array[]): Promise<void> {
-    const missing = entries.slice(Number(this.head.size > from ? this.head.size - from : 0n));
+    const missing = this.#missing(from, entries);
     const page: Taken[] = [];
     const recent = new Map<bigint, Entry>();
     for (const bytes of missing) page.push(await this.#next(bytes, recent));
     if (page.length > 0) await insertPage(this.tx, this.#log, page);
+  }
+
+  /** One by one: what an entry is held against is what the ones before it left in the tables. */
+  async takeProven(from: bigint, entries: readonly Uint8Array[]): Promise<boolean> {
+    const { tx } = this;
+    for (const bytes of this.#missing(from, entries)) {
+      const entry = readEntryAt(this.head.size, bytes);
+      const before = this.prefix && { tx, prefix: this.prefix, hash: this.#hash };
+      if (before === undefined || !(await isProven(entry, before))) return false;
+      await insertPage(tx, this.#log, [await this.#next(bytes, new Map())]);
+    }
+    return true;
+  }
+
+  #missing(from: bigint, entries: readonly Uint8Array[]): readonly Uint8Array[] {
+    const { size } = this.head;
+    return entries.slice(Number(size > from ? size - from : 0n));
   }
 
   async #next(bytes: Uint8Array, recent: Map<bigint, Entry>): Promise<Taken> {
