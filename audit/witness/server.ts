@@ -1,5 +1,6 @@
 /** A witness over HTTP: `POST /add-checkpoint`, and what it last cosigned of each log. */
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { concat } from "../../src/core/text.ts";
 import { type Answer, addCheckpoint, type Witnessing } from "./answer.ts";
@@ -7,6 +8,7 @@ import { nameOf } from "./store.ts";
 
 export interface WitnessServer {
   url: string;
+  /** No new connection; what is under way is waited for, and cut off after five seconds. */
   close(): Promise<void>;
 }
 
@@ -22,6 +24,9 @@ export interface ServerOptions extends Witnessing {
 const BODY_BYTES_MAX = 65_536;
 /** Of a request, from its first byte to its last. */
 const REQUEST_MS_MAX = 10_000;
+/** Node ends its own timeouts with `close`: whoever only holds a connection would hold the process. */
+const CLOSING_MS_MAX = 5_000;
+const CLOSING_POLL_MS = 20;
 const TEXT = "text/plain; charset=utf-8";
 const NOT_FOUND: Answer = { status: 404, body: "not found\n", type: TEXT };
 const NOT_ALLOWED: Answer = { status: 405, body: "method not allowed\n", type: TEXT };
@@ -46,12 +51,19 @@ export async function startWitness(options: ServerOptions): Promise<WitnessServe
   const { address, family, port } = server.address() as AddressInfo;
   return {
     url: `http://${family === "IPv6" ? `[${address}]` : address}:${port}`,
-    close: () =>
-      new Promise((closed) => {
-        server.close(() => closed());
-        server.closeIdleConnections();
-      }),
+    close: () => close(server),
   };
+}
+
+async function close(server: Server): Promise<void> {
+  const closed = once(server, "close");
+  server.close();
+  // A connection whose answer is under way becomes idle later, and nobody tells.
+  const idle = setInterval(() => server.closeIdleConnections(), CLOSING_POLL_MS);
+  const late = setTimeout(() => server.closeAllConnections(), CLOSING_MS_MAX);
+  await closed;
+  clearInterval(idle);
+  clearTimeout(late);
 }
 
 async function answerTo(

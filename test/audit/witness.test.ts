@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, readFileSync, statSync, unlinkSync, writeFileSync } from "node:fs";
-import { connect } from "node:net";
+import { connect, type Socket } from "node:net";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeEach, expect, test } from "vitest";
@@ -124,6 +124,32 @@ test("a body that is announced too long, or never ends, is not waited for", asyn
   const [answer] = await once(socket, "data");
   expect(String(answer)).toMatch(/^HTTP\/1\.1 413 /);
   socket.destroy();
+});
+
+test("it closes though somebody holds a connection, and answers what was under way", async () => {
+  const { hostname, port } = new URL(await serve());
+  const body = request(LOG, 0, 7);
+  const open = async (): Promise<Socket> => {
+    const socket = connect(Number(port), hostname).on("error", () => {}); // it is cut off
+    await once(socket, "connect");
+    return socket;
+  };
+  /** In a request that the witness has begun to read. */
+  const ask = async (): Promise<Socket> => {
+    const socket = await open();
+    socket.write(`POST /add-checkpoint HTTP/1.1\r\nHost: w\r\nContent-Length: ${body.length}\r\n`);
+    socket.write("Expect: 100-continue\r\n\r\n");
+    expect(String((await once(socket, "data"))[0])).toContain("100 Continue");
+    return socket;
+  };
+  const [silent, stuck, honest] = [await open(), await ask(), await ask()];
+  const ends = [silent, stuck].map(
+    (socket) => new Promise((ended) => socket.resume().once("close", ended)),
+  );
+  const closed = servers.splice(0)[0]?.close();
+  honest.write(body);
+  expect(String((await once(honest, "data"))[0])).toMatch(/^HTTP\/1\.1 200 /);
+  await Promise.all([closed, ...ends]);
 });
 
 test("the same checkpoint again is cosigned again", async () => {
