@@ -85,6 +85,11 @@ export function addressOf(url: string): { url: string; log: string } {
   return { url: root, log };
 }
 
+/** Whether a token for one of them may go to the other; throws `CannotLook` on what is no address. */
+export function isSameServer(a: string, b: string): boolean {
+  return read(a).origin === read(b).origin;
+}
+
 function placeOf(url: string): Place {
   const { hash, hostname, origin, password, pathname, protocol, search, username } = read(url);
   const [, prefix, log] = PATH.exec(pathname) ?? [];

@@ -6,7 +6,7 @@ import { encodeHex, encodeUtf8 } from "../../src/core/text.ts";
 import { openCheckpoint } from "../archive/checkpoints.ts";
 import { CannotLook } from "../finding.ts";
 import { type AskOptions, asker } from "../http/ask.ts";
-import { httpSource } from "../http/source.ts";
+import { httpSource, isSameServer } from "../http/source.ts";
 import { NOTE_BYTES_MAX, type Source } from "../source.ts";
 import type { Missed, View } from "./compare.ts";
 
@@ -42,7 +42,7 @@ async function askLog(url: string, options: AskingOptions): Promise<View> {
 
 /** A token is for the server of the first address: another one, or a witness, could use it there. */
 function tokenFor(url: string, { token, urls }: AskingOptions): string | undefined {
-  return new URL(url).origin === new URL(urls[0] ?? "").origin ? token : undefined;
+  return isSameServer(url, urls[0] ?? "") ? token : undefined;
 }
 
 /** C2SP tlog-witness: `<monitoring>/<hex SHA-256 of the origin>/checkpoint`. */

@@ -1,12 +1,13 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, afterEach, expect, test } from "vitest";
+import { EMPTY_ROOT } from "../../src/core/hash.ts";
 import { testKey } from "../signing.ts";
 import { checkpointOf, type Files, filesOf, signer, vkeyText } from "./archive.ts";
 import { command, type Ended, openHome, store } from "./command.ts";
 import { longLog } from "./honest.ts";
 import { LOG_ID, OTHER_LOG_ID } from "./log.ts";
-import { serveFiles } from "./server.ts";
+import { type Lie, serveFiles } from "./server.ts";
 
 const home = openHome();
 afterAll(() => home.remove());
@@ -59,6 +60,52 @@ test("two roots that were signed for one size are told, though the entries are t
   const other = new Map(LONG).set("checkpoint/700", checkpointOf(log, 700, new Uint8Array(32)));
   const { exit, out } = await diff(LONG, other);
   expect([exit, out]).toEqual([1, expect.stringContaining("do not give the root signed for 700")]);
+});
+
+test("two roots that were signed for one size are a split view though no entry is to be had", async () => {
+  const fork = forkAt(290, 700);
+  for (const path of [...fork.keys()]) if (path.startsWith("tile/")) fork.delete(path);
+  const { err, exit, out } = await diff(LONG, fork);
+  expect([exit, err]).toEqual([1, expect.stringContaining("has no entry 0")]);
+  expect(out).toContain("a split view");
+  expect(out.match(/^---- /gm)).toHaveLength(2);
+  expect((await diff(LONG, forkAt(290, 700))).out.match(/^---- /gm)).toHaveLength(2);
+});
+
+test("a copy without entries is not the same as anything: nothing was compared", async () => {
+  const empty = new Map([["checkpoint/0", checkpointOf(log, 0, EMPTY_ROOT)]]);
+  for (const [a, b] of [
+    [LONG, empty],
+    [empty, LONG],
+    [empty, empty],
+  ] as const) {
+    const { exit, out } = await diff(a, b);
+    expect([exit, out]).toEqual([2, expect.stringContaining("nothing compared")]);
+    expect(out).not.toContain("SAME");
+  }
+  const odd = new Map([["checkpoint/0", checkpointOf(log, 0, new Uint8Array(32))]]);
+  expect((await diff(LONG, odd)).exit).toBe(1);
+});
+
+test("a token goes to the server of the first address, and to no other", async () => {
+  const heard: [string, string | undefined][] = [];
+  const hear =
+    (name: string): Lie =>
+    (_, __, ask) => {
+      heard.push([name, ask.headers.authorization]);
+      return false;
+    };
+  const own = await serveFiles(LONG, { lie: hear("own") });
+  const other = await serveFiles(LONG, { lie: hear("other") });
+  closing.push(own.close, other.close);
+  const token = join(home.folder, "token");
+  writeFileSync(token, "secret");
+  const trust = ["--vkey", vkeyText(), "--token-file", token];
+  expect((await command("diff", own.url, other.url, ...trust)).exit).toBe(0);
+  expect(new Set(heard.map((one) => one.join()))).toEqual(new Set(["own,Bearer secret", "other,"]));
+  heard.length = 0;
+  expect((await command("diff", kept(LONG), other.url, ...trust)).exit).toBe(0);
+  expect(new Set(heard.map((one) => one.join()))).toEqual(new Set(["other,Bearer secret"]));
 });
 
 test("a copy that somebody altered is no split view", async () => {
