@@ -8,6 +8,7 @@ import { parseVkey, type Vkey } from "../src/core/note.ts";
 import { type Policy, parsePolicy } from "../src/core/policy.ts";
 import { encodeBase64, encodeUtf8 } from "../src/core/text.ts";
 import { isOriginOf, type Kept, openCheckpoint as openNote } from "./archive/checkpoints.ts";
+import { secondsNow } from "./clock.ts";
 import { CannotLook } from "./finding.ts";
 import { httpSource } from "./http/source.ts";
 import { exitOf, printResult, resultJson } from "./print.ts";
@@ -67,6 +68,7 @@ export async function verifyLog(place: Place, options: VerifyOptions): Promise<V
       log,
       vkeys,
       policy,
+      now: secondsNow(),
       reader: verify === undefined ? readHere(TOOLS) : readByWebCrypto(sha256, verify),
       openPiles: memoryPiles,
       kept: (options.checkpoints ?? []).map((note, i) => keptOf(log, note, vkeys, i)),
@@ -81,7 +83,8 @@ export async function verifyLog(place: Place, options: VerifyOptions): Promise<V
 export async function checkProof(text: string, options: CheckOptions): Promise<Verdict> {
   return await looking(async () => {
     const { keyProof, expected = {} } = options;
-    const checked = await check(text, { ...TOOLS, ...trustOf(options), keyProof, expected });
+    const given = { ...trustOf(options), now: secondsNow(), keyProof, expected };
+    const checked = await check(text, { ...TOOLS, ...given });
     const document = checkedJson(checked);
     return { exit: exitOfChecked(checked), text: printChecked(checked), document };
   });

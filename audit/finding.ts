@@ -132,8 +132,31 @@ export class Findings<Code extends string = FindingCode> {
     this.count += 1;
     this.byCode.set(code, (this.byCode.get(code) ?? 0) + 1);
     if (this.listed.length < LISTED_MAX) this.listed.push(finding);
+    this.#order(finding);
+  }
+
+  /** Takes over what an earlier look at the same found. What both have found counts once. */
+  keep(earlier: Findings<Code>): void {
+    for (const [code, count] of earlier.byCode) {
+      const more = Math.max(count - (this.byCode.get(code) ?? 0), 0);
+      this.count += more;
+      this.byCode.set(code, (this.byCode.get(code) ?? 0) + more);
+    }
+    for (const finding of earlier.listed) {
+      if (this.listed.length < LISTED_MAX && !this.listed.some((own) => isSame(own, finding))) {
+        this.listed.push(finding);
+      }
+    }
+    if (earlier.first !== undefined) this.#order(earlier.first);
+  }
+
+  #order(finding: Finding<Code>): void {
     if (this.first === undefined || isBefore(finding, this.first)) this.first = finding;
   }
+}
+
+function isSame(a: Finding<string>, b: Finding<string>): boolean {
+  return a.code === b.code && a.index === b.index && a.path === b.path && a.detail === b.detail;
 }
 
 function isBefore(a: Finding<string>, b: Finding<string>): boolean {
@@ -143,4 +166,13 @@ function isBefore(a: Finding<string>, b: Finding<string>): boolean {
 /** The audit could not look at all: not a finding, and never a pass. */
 export class CannotLook extends Error {
   override readonly name = "CannotLook";
+}
+
+/**
+ * Why a look ended early that had found something before: what was found stays, however the rest is
+ * kept from being seen. Where nothing was found, and for every other error, it is thrown on.
+ */
+export function endedBy(error: unknown, { count }: Findings): string {
+  if (error instanceof CannotLook && count > 0) return error.message;
+  throw error;
 }

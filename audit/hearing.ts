@@ -22,14 +22,20 @@ export async function* hear(
   reader: Reader,
 ): AsyncGenerator<HeardBlock> {
   const queue: HeardBlock[] = [];
-  for await (const files of blocks) {
-    const bytes = files.bundle?.bytes;
-    if (bytes !== undefined) learnKeys(bytes, reader);
-    const bundle = bytes && reader.read(bytes);
-    bundle?.catch(() => {}); // it is awaited by whoever comes to this block
-    queue.push({ files, bundle });
-    const next = queue.length > AHEAD ? queue.shift() : undefined;
-    if (next !== undefined) yield next;
+  try {
+    for await (const files of blocks) {
+      const bytes = files.bundle?.bytes;
+      if (bytes !== undefined) learnKeys(bytes, reader);
+      const bundle = bytes && reader.read(bytes);
+      bundle?.catch(() => {}); // it is awaited by whoever comes to this block
+      queue.push({ files, bundle });
+      const next = queue.length > AHEAD ? queue.shift() : undefined;
+      if (next !== undefined) yield next;
+    }
+  } catch (error) {
+    // What was read before is judged before anybody learns that no more can be.
+    yield* queue;
+    throw error;
   }
   yield* queue;
 }

@@ -15,7 +15,7 @@ import type { Month } from "./tally/months.ts";
 import type { AuditResult } from "./verify.ts";
 
 /** 0 all proven, 1 a finding, 2 something could not be judged. A finding outweighs what is open. */
-export function exitOf({ findings, open }: AuditResult): 0 | 1 | 2 {
+export function exitOf({ findings, open }: Pick<AuditResult, "findings" | "open">): 0 | 1 | 2 {
   if (findings.count > 0) return 1;
   return open.count > 0 ? 2 : 0;
 }
@@ -47,6 +47,7 @@ export function resultJson(result: AuditResult): object {
   return {
     log: result.log,
     exit: exitOf(result),
+    ...(result.missed !== undefined && { could_not_look: result.missed }),
     origin: result.origin,
     size: String(result.size),
     root: root === undefined ? "" : encodeBase64(root),
@@ -85,30 +86,40 @@ export function resultJson(result: AuditResult): object {
   };
 }
 
-export function printRange({ checkpoint, findings, first, last, log }: RangeResult): string {
+export function printRange(result: RangeResult): string {
+  const { checkpoint, findings, first, last, log, open } = result;
   const place = checkpoint === undefined ? "" : ` under checkpoint ${checkpoint.size}`;
   const proven = `PROVEN: entries ${first} to ${last} are in the log${place}; what they say was not judged`;
+  const word = VERDICT[exitOf(result)];
   const lines = [
     `log ${log}`,
-    findings.count === 0 ? proven : `FOUND: ${findings.count} findings`,
+    ...result.limits.map((limit) => `  ${limit}`),
+    word === "PROVEN"
+      ? proven
+      : `${word}: ${findings.count} findings; ${open.count} could not be judged`,
     ...findings.listed.map((finding) => item(finding, FINDINGS[finding.code])),
     ...more(findings.count - findings.listed.length),
+    ...open.listed.map((finding) => item(finding, OPEN[finding.code])),
+    ...more(open.count - open.listed.length),
   ];
   return `${printable(lines.join("\n"))}\n`;
 }
 
-export function rangeJson({ checkpoint, findings, first, last, log }: RangeResult): object {
+export function rangeJson(result: RangeResult): object {
+  const { checkpoint, findings, first, last, limits, log, open } = result;
   return {
     log,
-    exit: findings.count > 0 ? 1 : 0,
+    exit: exitOf(result),
     range: { first: String(first), last: String(last) },
     checkpoint: checkpoint?.note ?? "",
+    limits,
     findings: findingsJson(findings),
+    open: { count: open.count, listed: open.listed.map(findingJson) },
   };
 }
 
 function covered(result: AuditResult): string[] {
-  if (result.root === undefined) return ["  no checkpoint holds: no entry was looked at"];
+  if (result.root === undefined) return [`  not looked at to the end: ${result.missed}`];
   const kinds = Array.from(result.kinds, ([kind, n]) => `${n} ${kind}`).join(", ");
   const lines = [
     ...result.learned.map(

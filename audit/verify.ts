@@ -1,7 +1,7 @@
 /**
  * The audit of one log, from nothing but its archive and the key that its checkpoints are trusted
  * under. It reads like its argument: checkpoint, entries, reports, books, figures. It asks no clock, no
- * network and no host: files, hashes, signatures and room for records come in as parameters.
+ * network and no host: files, hashes, signatures, the time and room for records come in as parameters.
  */
 import type { Checkpoint } from "../src/core/checkpoint.ts";
 import type { Verify } from "../src/core/ed25519.ts";
@@ -10,13 +10,19 @@ import type { Hash, Sha256 } from "../src/core/hash.ts";
 import type { Vkey } from "../src/core/note.ts";
 import type { Policy } from "../src/core/policy.ts";
 import { compareAdopted } from "./archive/adopted.ts";
-import { Checkpoints, isOriginOf, type Kept } from "./archive/checkpoints.ts";
+import {
+  Checkpoints,
+  isOriginOf,
+  type Kept,
+  type OpenedCheckpoint,
+} from "./archive/checkpoints.ts";
 import type { Witnessed } from "./archive/cosignatures.ts";
-import { LogKeys } from "./archive/log-keys.ts";
+import { LEARNED_MAX, LogKeys } from "./archive/log-keys.ts";
+import { CheckpointSizes } from "./archive/sizes.ts";
 import { type Surplus, surplus } from "./archive/surplus.ts";
 import { walk } from "./archive/walk.ts";
 import { Books } from "./books.ts";
-import { CannotLook, Findings, type OpenCode } from "./finding.ts";
+import { CannotLook, endedBy, Findings, type OpenCode } from "./finding.ts";
 import type { Reader } from "./reading/reader.ts";
 import type { Source } from "./source.ts";
 import type { KeyAccount } from "./tally/counters.ts";
@@ -38,6 +44,8 @@ export interface AuditOptions {
   policy: Policy | undefined;
   /** Checkpoints of this log from elsewhere: that nothing they cover was cut off or changed since. */
   kept: readonly Kept[];
+  /** Seconds since the epoch: what witnesses signed later than that does not count. */
+  now: bigint;
   /** The log is being written: bundles may be there before the checkpoint that covers them. */
   live: boolean;
   /** Figures of this log to hold against the entries. */
@@ -63,6 +71,8 @@ export interface AuditResult extends Surplus {
   witnessed: Witnessed | undefined;
   /** What could not be seen, in sentences. */
   limits: string[];
+  /** Why it ended before all was looked at, where it did: then only the findings say anything. */
+  missed?: string;
   kinds: Map<string, bigint>;
   signatures: bigint;
   keys: KeyAccount[];
@@ -71,61 +81,65 @@ export interface AuditResult extends Surplus {
   open: Findings<OpenCode>;
 }
 
-/** @throws CannotLook when nothing can be verified: no key, no checkpoint, no entries, no access */
+/**
+ * @throws CannotLook when nothing was found and not all could be seen: no key, no checkpoint, no entries,
+ *   no access, or keys without an end
+ */
 export async function audit(source: Source, options: AuditOptions): Promise<AuditResult> {
   const vkeys = options.vkeys.filter((vkey) => isOriginOf(options.log, vkey.name));
   if (vkeys.length === 0) throw new CannotLook(`no trusted key for log ${options.log}`);
   const keys = new LogKeys(vkeys);
-  for (;;) {
-    const known = keys.vkeys.length;
-    const result = await readThrough(source, { ...options, keys });
-    // What was untrusted may rest on a key that the log added below the checkpoint that was trusted.
-    if (keys.vkeys.length === known || !result.findings.byCode.has("checkpoint-untrusted")) {
-      return result;
-    }
+  const sizes = new CheckpointSizes(options.openPiles);
+  await sizes.load(source);
+  const earlier = new Findings();
+  const kept = [...options.kept];
+  for (let pass = 0; ; pass += 1) {
+    const result = await readThrough(source, { ...options, keys, sizes, kept, earlier, pass });
+    if (!("proven" in result)) return result;
+    // Later passes rest on keys that this one learned: they must be shown the same tree.
+    kept.push({ name: `checkpoint/${result.proven.size}`, checkpoint: result.proven });
+    earlier.keep(result.findings);
   }
 }
 
 interface Reading extends AuditOptions {
   keys: LogKeys;
+  sizes: CheckpointSizes;
+  /** What earlier passes have found, and how many there were. */
+  earlier: Findings;
+  pass: number;
 }
 
-async function readThrough(source: Source, options: Reading): Promise<AuditResult> {
+/** A pass that taught what may lift its doubts. */
+interface Climbed {
+  proven: Checkpoint;
+  findings: Findings;
+}
+
+async function readThrough(source: Source, options: Reading): Promise<AuditResult | Climbed> {
+  const { earlier, keys, pass } = options;
   const findings = new Findings();
   const open = new Findings<OpenCode>();
   const checkpoints = new Checkpoints(source, options, findings);
-  const top = await checkpoints.largest();
-  const books = new Books({ ...options, origin: top?.origin ?? "" }, { findings, open });
-  const size = top?.size ?? 0n;
-  if (top !== undefined) {
+  const known = keys.changes;
+  try {
+    if (pass > LEARNED_MAX) throw new CannotLook("the log's keys lead on without an end");
+    const top = await checkpoints.largest();
+    const books = new Books({ ...options, origin: top.origin }, { findings, open });
     const adoptions = await read(source, top, { ...options, checkpoints, findings, books });
-    await compareAdopted(source, size, { adoptions, hash: options.hash }, findings);
+    await compareAdopted(source, top, { adoptions, hash: options.hash }, findings);
+    const { doubts, proven } = checkpoints;
+    // What was doubted may rest on a key that the log added below a checkpoint that was trusted.
+    const untrusted = doubts.byCode.has("checkpoint-untrusted");
+    if (proven !== undefined && untrusted && keys.changes > known) return { proven, findings };
+    findings.keep(doubts);
+    return await conclude(source, { ...options, top, checkpoints, books, findings, open });
+  } catch (error) {
+    findings.keep(earlier);
+    const missed = endedBy(error, findings);
+    const limits = limitsOf(source, checkpoints);
+    return { ...NOTHING, log: options.log, missed, limits, findings, open };
   }
-  // After the walk, which may have taught keys that smaller checkpoints rest on.
-  const witnessed = await checkpoints.witnessed();
-  const rest = await surplus(source, size, findings);
-  if (!options.live) {
-    const unwitnessed = witnessed === undefined ? 0n : size - witnessed.size;
-    if (unwitnessed > 0n) {
-      open.add("unwitnessed", { index: size - unwitnessed }, `${unwitnessed} entries`);
-    }
-    if (rest.uncovered > 0n) open.add("uncovered", { index: size }, `${rest.uncovered} entries`);
-  }
-  return {
-    log: options.log,
-    origin: top?.origin ?? "",
-    size,
-    root: top?.root,
-    note: top?.note ?? "",
-    checkpoints: checkpoints.compared,
-    learned: options.keys.learned,
-    witnessed,
-    ...rest,
-    limits: [...(source.limits ?? [])],
-    findings,
-    open,
-    ...books.close(size),
-  };
 }
 
 interface Walking extends Reading {
@@ -133,6 +147,55 @@ interface Walking extends Reading {
   findings: Findings;
   books: Books;
 }
+
+interface Concluding extends Walking {
+  top: OpenedCheckpoint;
+  open: Findings<OpenCode>;
+  earlier: Findings;
+}
+
+/** What only the end of the last pass can say. */
+async function conclude(source: Source, options: Concluding): Promise<AuditResult> {
+  const { books, checkpoints, earlier, findings, keys, live, log, open, top } = options;
+  const { note, origin, root, size } = top;
+  checkpoints.conclude();
+  const { compared, witnessed } = checkpoints;
+  const rest = await surplus(source, size, findings);
+  if (!live) {
+    const unwitnessed = witnessed === undefined ? 0n : size - witnessed.size;
+    if (unwitnessed > 0n) {
+      open.add("unwitnessed", { index: size - unwitnessed }, `${unwitnessed} entries`);
+    }
+    if (rest.uncovered > 0n) open.add("uncovered", { index: size }, `${rest.uncovered} entries`);
+  }
+  const closed = books.close(size);
+  findings.keep(earlier);
+  return {
+    ...{ log, origin, size, root, note, checkpoints: compared, learned: keys.learned, witnessed },
+    ...{ ...rest, ...closed, limits: limitsOf(source, checkpoints), findings, open },
+  };
+}
+
+function limitsOf(source: Source, checkpoints: Checkpoints): string[] {
+  return [...(source.limits ?? []), ...checkpoints.limits];
+}
+
+/** Of an audit that ended early nothing is summed up. */
+const NOTHING = {
+  origin: "",
+  size: 0n,
+  root: undefined,
+  note: "",
+  checkpoints: 0,
+  learned: [],
+  witnessed: undefined,
+  uncovered: 0n,
+  strangers: { count: 0, listed: [] },
+  kinds: new Map<string, bigint>(),
+  signatures: 0n,
+  keys: [],
+  months: [],
+};
 
 /** Entries that only the tree can judge, when all others have been. */
 async function read(

@@ -1,4 +1,5 @@
 /** What witnesses say of checkpoints: by the auditor's own policy, and never by what an archive claims. */
+import { isFuture } from "../../src/core/cosignature.ts";
 import type { Verify } from "../../src/core/ed25519.ts";
 import { linesOf, openNote, type Vkey } from "../../src/core/note.ts";
 import { type Policy, reachesQuorum, witnessId } from "../../src/core/policy.ts";
@@ -14,19 +15,30 @@ export interface Witnessed {
   quorum: boolean;
 }
 
+interface CosignaturesOptions {
+  policy: Policy;
+  verify: Verify;
+  /** Seconds since the epoch, by the auditor's clock. */
+  now: bigint;
+}
+
 export class Cosignatures {
   readonly #source: Source;
   readonly #policy: Policy;
   readonly #verify: Verify;
+  readonly #now: bigint;
+  /** In sentences, what was passed over. */
+  readonly limits = new Set<string>();
 
-  constructor(source: Source, policy: Policy, verify: Verify) {
+  constructor(source: Source, { now, policy, verify }: CosignaturesOptions) {
     this.#source = source;
     this.#policy = policy;
     this.#verify = verify;
+    this.#now = now;
   }
 
   /** Those in the note itself, and those in files of their own. Ones that do not hold go to `findings`. */
-  async of({ note, size }: OpenedCheckpoint, findings?: Findings): Promise<Witnessed> {
+  async of({ note, size }: OpenedCheckpoint, findings: Findings): Promise<Witnessed> {
     const inNote = linesOf(note);
     const by: Witnessed["by"] = [];
     const held = new Set<string>();
@@ -42,7 +54,9 @@ export class Cosignatures {
       for (const { line, path } of lines) {
         const time = this.#time(inNote?.text ?? "", line, vkey);
         if (time === undefined) {
-          findings?.add("cosignature-signature", { path }, `by ${name}, of size ${size}`);
+          findings.add("cosignature-signature", { path }, `by ${name}, of size ${size}`);
+        } else if (isFuture(time, this.#now)) {
+          this.limits.add(`a cosignature by ${name} is from the future, and was not counted`);
         } else if (!held.has(witnessId(vkey))) {
           held.add(witnessId(vkey));
           by.push({ name, time });

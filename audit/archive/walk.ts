@@ -3,7 +3,7 @@
  * every checkpoint that covers it. What an entry says is for others to judge.
  */
 import type { Checkpoint } from "../../src/core/checkpoint.ts";
-import { GENESIS_PREV } from "../../src/core/entry.ts";
+import { type EntryOf, GENESIS_PREV } from "../../src/core/entry.ts";
 import type { Hash, Sha256 } from "../../src/core/hash.ts";
 import { equal } from "../../src/core/text.ts";
 import { bundlePath, TILE_WIDTH, tilePath } from "../../src/core/tile.ts";
@@ -57,6 +57,8 @@ interface Pending {
   /** Of the entry that was found; undefined where there is none. */
   found: Hash | undefined;
   tile: Hash | undefined;
+  /** The entry, where it is about a key of the log's own and in its place. */
+  logKey: EntryOf<"log_key"> | undefined;
 }
 
 /** Stands for an entry that neither bundle nor tile have. */
@@ -135,14 +137,14 @@ class Walker {
       const index = first + BigInt(i);
       const entry = found?.entry === "malformed" ? undefined : found?.entry;
       const before = this.#settle((leaf) => entry !== undefined && equal(entry.prev, leaf));
-      this.#pending = { index, found: found?.leaf, tile: tile?.[i] };
+      this.#pending = { index, found: found?.leaf, tile: tile?.[i], logKey: undefined };
       if (found === undefined) {
         // Where the whole bundle is missing, that was said once.
         if (files.bundle !== undefined) findings.add("entry-missing", { index }, "there is none");
       } else if (entry === undefined) {
         findings.add("entry-malformed", { index }, "not the canonical bytes of an entry");
       } else if (this.#fits(entry, before)) {
-        if (entry.kind === "log_key") this.#options.checkpoints.note(entry);
+        if (entry.kind === "log_key") this.#pending.logKey = entry;
         judged.push({ entry, said: found.said });
       }
     });
@@ -181,8 +183,8 @@ class Walker {
    */
   #settle(witness: (leaf: Hash) => boolean): Hash | undefined {
     if (this.#pending === undefined) return this.#whole ? GENESIS_PREV : undefined;
-    const { index, found, tile } = this.#pending;
-    const { findings } = this.#options;
+    const { index, found, logKey, tile } = this.#pending;
+    const { checkpoints, findings } = this.#options;
     let leaf = found ?? tile ?? NO_LEAF;
     if (found !== undefined && tile !== undefined && !equal(found, tile)) {
       if (witness(found) && !witness(tile)) {
@@ -197,6 +199,8 @@ class Walker {
         findings.add("entry-altered", { index }, "its hash is not the one in the tile");
       }
     }
+    // An entry that is not the tree's own is under no root, whatever the root proves.
+    if (logKey !== undefined && leaf === found) checkpoints.note(logKey);
     if (this.#whole) this.#push(leaf);
     return leaf;
   }

@@ -3,6 +3,7 @@ import type { Command } from "commander";
 import { z } from "zod";
 import { decodeUtf8 } from "../../src/core/text.ts";
 import { parseTlogProof } from "../../src/core/tlog-proof.ts";
+import { secondsNow } from "../clock.ts";
 import { CannotLook } from "../finding.ts";
 import { readFile, readTrust } from "../given.ts";
 import { sha256, verifyNow } from "../native.ts";
@@ -24,7 +25,7 @@ const HELP = `
 It is proven that the build's entry is in the log, at its index, under a checkpoint that the log's key has
 signed, and, with --policy, that enough witnesses have; that the charge is duration times factor; and, with
 --key-proof, that the runner's key signed the report. Not proven, for that takes the whole log (verify):
-that the factor is the right one, and that the key was not revoked before.
+that the factor is the right one, and that neither the runner's key was revoked before nor the checkpoint's retired.
 
 Exit status: 0 proven, 1 a finding, 2 could not look: also where the checkpoint is by no given key.
 
@@ -61,6 +62,7 @@ async function check(file: string, options: CheckProofOptions, output: Output): 
   const checked = await checkProof(text, {
     vkeys,
     policy,
+    now: secondsNow(),
     hash: sha256,
     verify: verifyNow,
     keyProof: keyProof === undefined ? undefined : readText(keyProof),

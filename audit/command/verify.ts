@@ -1,6 +1,7 @@
 /** `minutebook-audit verify`: audits log by log, and says how it went. */
 import type { Command } from "commander";
 import { isOriginOf, type Kept } from "../archive/checkpoints.ts";
+import { secondsNow } from "../clock.ts";
 import { auditRange, type Range } from "../fetch/range.ts";
 import { CannotLook } from "../finding.ts";
 import { readKept, readTrust, readUsage, type Trust } from "../given.ts";
@@ -168,14 +169,16 @@ async function auditAll(
 async function judge(source: Source, log: string, given: Given, output: Output): Promise<Judged> {
   const spill = openSpill();
   try {
-    const trust = { verify: verifyNow, hash: sha256, openPiles: spill.open };
+    const trust = {
+      ...{ verify: verifyNow, hash: sha256 },
+      ...{ openPiles: spill.open, now: secondsNow() },
+    };
     if (given.range === undefined)
       return await judgeLog(source, log, { ...given, ...trust }, output);
     const vkeys = keysOf(log, given.vkeys);
     const { policy, range } = given;
     const result = await auditRange(source, { ...trust, log, vkeys, policy, range });
-    const exit = result.findings.count > 0 ? 1 : 0;
-    return { exit, document: rangeJson(result), text: printRange(result) };
+    return { exit: exitOf(result), document: rangeJson(result), text: printRange(result) };
   } finally {
     spill.close();
   }
@@ -184,7 +187,7 @@ async function judge(source: Source, log: string, given: Given, output: Output):
 async function judgeLog(
   source: Source,
   log: string,
-  given: Given & Pick<AuditOptions, "hash" | "openPiles" | "verify">,
+  given: Given & Pick<AuditOptions, "hash" | "now" | "openPiles" | "verify">,
   output: Output,
 ): Promise<Judged> {
   const threads = openThreads();

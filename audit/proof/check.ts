@@ -2,11 +2,11 @@
  * A customer's check of one build, offline: from the proof's file and trusted keys to "this build is in
  * the log, and this is what it was charged". It reads like its argument: place, witnesses, report, charge.
  */
-import type { EntryOf } from "../../src/core/entry.ts";
+import type { Entry, EntryOf } from "../../src/core/entry.ts";
 import type { Policy } from "../../src/core/policy.ts";
 import type { OpenedCheckpoint } from "../archive/checkpoints.ts";
 import { Cosignatures, type Witnessed } from "../archive/cosignatures.ts";
-import { type FindingCode, Findings, type OpenCode } from "../finding.ts";
+import { endedBy, type FindingCode, Findings, type OpenCode } from "../finding.ts";
 import { readSigned } from "../prefix/statement.ts";
 import type { Source } from "../source.ts";
 import { type Build, buildOf, type ReportEntry } from "./build.ts";
@@ -15,6 +15,8 @@ import { type Outcome, openProof, type Trusting } from "./open.ts";
 
 export interface CheckOptions extends Trusting {
   policy: Policy | undefined;
+  /** Seconds since the epoch: what witnesses signed later than that does not count. */
+  now: bigint;
   /** The proof of the `key` entry of whoever signed the report: its file's text. */
   keyProof: string | undefined;
   /** What the build must be. */
@@ -46,7 +48,7 @@ export interface Checked extends Outcome {
 
 /** @throws CannotLook when a checkpoint is by no given key: it proves nothing and accuses nobody */
 export async function checkProof(text: string, options: CheckOptions): Promise<Checked> {
-  const outcome = { findings: new Findings(), open: new Findings<OpenCode>(), limits: [] };
+  const outcome = { findings: new Findings(), open: new Findings<OpenCode>(), limits: [RETIRED] };
   const opened = openProof(text, options, outcome);
   if (opened === undefined) {
     return { ...outcome, proven: undefined, witnessed: undefined, build: undefined };
@@ -59,22 +61,39 @@ export async function checkProof(text: string, options: CheckOptions): Promise<C
     witnessed: await witnessedBy(checkpoint, options, outcome),
     build: undefined,
   };
+  let ended: unknown;
+  try {
+    readReport(entry, options, checked);
+  } catch (error) {
+    ended = error;
+    readReport(entry, { ...options, keyProof: undefined }, checked);
+  }
+  compare(options.expected, checked);
+  // A key's proof that cannot be looked at takes back nothing that was found without it.
+  if (ended !== undefined) checked.limits.push(endedBy(ended, checked.findings));
+  return checked;
+}
+
+/** Only the whole log says so, in entries that follow. */
+const RETIRED = "whether the checkpoint's key was retired before takes the whole log: see verify";
+
+function readReport(entry: Entry, options: CheckOptions, checked: Checked): void {
   if (entry.kind === "usage" || entry.kind === "conflict" || entry.kind === "hold") {
     checked.build = readBuild(entry, options, checked);
   } else {
     checked.limits.push("the entry is no build's");
   }
-  compare(options.expected, checked);
-  return checked;
 }
 
 async function witnessedBy(
   checkpoint: OpenedCheckpoint,
-  { policy, verify }: CheckOptions,
-  { findings }: Outcome,
+  { now, policy, verify }: CheckOptions,
+  { findings, limits }: Pick<Checked, "findings" | "limits">,
 ): Promise<Witnessed | undefined> {
   if (policy === undefined) return undefined;
-  const witnessed = await new Cosignatures(NOTHING_BESIDE, policy, verify).of(checkpoint, findings);
+  const cosignatures = new Cosignatures(NOTHING_BESIDE, { policy, verify, now });
+  const witnessed = await cosignatures.of(checkpoint, findings);
+  limits.push(...cosignatures.limits);
   if (!witnessed.quorum) {
     findings.add("quorum-missing", {}, `${witnessed.by.length} have cosigned the proof's`);
   }

@@ -1,11 +1,12 @@
 /** A proof's file opened: an entry that a trusted key's checkpoint covers, whatever the entry says. */
 import type { Verify } from "../../src/core/ed25519.ts";
-import { decodeEntry, type Entry } from "../../src/core/entry.ts";
+import type { Entry } from "../../src/core/entry.ts";
 import { leafHash, type Sha256 } from "../../src/core/hash.ts";
 import type { Vkey } from "../../src/core/note.ts";
 import { verifyInclusion } from "../../src/core/proof.ts";
 import { encodeUtf8 } from "../../src/core/text.ts";
 import { parseTlogProof } from "../../src/core/tlog-proof.ts";
+import { readEntry } from "../archive/block.ts";
 import { isOriginOf, type OpenedCheckpoint, openCheckpoint } from "../archive/checkpoints.ts";
 import { CannotLook, type FindingCode, type Findings, type OpenCode } from "../finding.ts";
 
@@ -53,13 +54,13 @@ export function openProof(
   if (!verifyInclusion({ leaf: leafHash(bytes, hash), index, size, proof: hashes, root }, hash)) {
     return add("proof-inclusion", `not entry ${index} of the ${size} that were signed`);
   }
-  const entry = decodeEntry(bytes);
+  const entry = readEntry(bytes);
   if (entry === "malformed") return add("entry-malformed", "not the canonical bytes of an entry");
-  if (entry === "unknown-kind") {
-    open.add(entry, { index }, "a later version's entry");
-    return undefined;
-  }
   if (entry.index !== index) return add("entry-swapped", `it says index ${entry.index}`);
   if (!isOriginOf(entry.log, origin)) return add("entry-foreign", `an entry of log ${entry.log}`);
+  if (entry.kind === "unknown-kind") {
+    open.add("unknown-kind", { index }, "a later version's entry");
+    return undefined;
+  }
   return { entry, checkpoint };
 }

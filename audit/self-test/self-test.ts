@@ -98,6 +98,7 @@ async function auditGolden(entries: readonly string[], tools: Tools): Promise<Au
     log: GOLDEN_LOG,
     vkeys: vkey === undefined ? [] : [vkey],
     policy: undefined,
+    now: 0n,
     reader: readHere(tools),
     openPiles: memoryPiles,
     kept: [],

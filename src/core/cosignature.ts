@@ -7,13 +7,15 @@ import type { Signer } from "./note.ts";
 import { signatureLine } from "./signature-line.ts";
 import { concat, encodeUtf8 } from "./text.ts";
 
-/** Seconds since the epoch, 0 ≤ time ≤ 2^63−1, and the Ed25519 signature over the message. */
+/** Seconds since the epoch, 0 < time ≤ 2^63−1, and the Ed25519 signature over the message. */
 export interface Cosignature {
   time: bigint;
   signature: Uint8Array;
 }
 
 const TIME_MAX = 2n ** 63n - 1n;
+/** What clocks may differ by, in seconds. */
+const SKEW = 300n;
 const TIME_BYTES = 8;
 const BYTES = TIME_BYTES + 64;
 
@@ -35,9 +37,16 @@ export function cosign(signer: Signer, text: string, time: bigint): string {
   return signatureLine(signer.name, signer.publicKey, concat(stamp, signature), "cosignature");
 }
 
-/** The 72 bytes behind the key id: uint64 big-endian time ‖ signature. */
+/** By a clock that says `now`, in seconds: such a cosignature must not count. */
+export function isFuture(time: bigint, now: bigint): boolean {
+  return time > now + SKEW;
+}
+
+/** The 72 bytes behind the key id: uint64 big-endian time ‖ signature. Undefined at time 0, as at none. */
 export function readCosignature(bytes: Uint8Array): Cosignature | undefined {
   if (bytes.length !== BYTES) return undefined;
   const time = new DataView(bytes.buffer, bytes.byteOffset).getBigUint64(0);
-  return time <= TIME_MAX ? { time, signature: bytes.subarray(TIME_BYTES) } : undefined;
+  return time > 0n && time <= TIME_MAX
+    ? { time, signature: bytes.subarray(TIME_BYTES) }
+    : undefined;
 }

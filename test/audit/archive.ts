@@ -101,6 +101,7 @@ export async function auditSource(
       hash: sha256,
       verify: verifyNow,
       policy: undefined,
+      now: BigInt(Math.floor(Date.now() / 1000)),
       reader: readHere({ hash: sha256, verify: verifyNow }),
       openPiles: spill.open,
       kept: [],

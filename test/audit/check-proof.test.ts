@@ -5,6 +5,7 @@ import { sha256 } from "../../audit/native.ts";
 import { parseCheckpoint } from "../../src/core/checkpoint.ts";
 import { cosign } from "../../src/core/cosignature.ts";
 import { encodeEntry } from "../../src/core/entry.ts";
+import { canonical } from "../../src/core/json.ts";
 import { formatVkey, linesOf, noteOf } from "../../src/core/note.ts";
 import { inclusionProof, leafNodes } from "../../src/core/proof.ts";
 import { decodeUtf8, encodeBase64, encodeUtf8 } from "../../src/core/text.ts";
@@ -13,7 +14,7 @@ import { testKey } from "../signing.ts";
 import { checkpointOf, signer, vkeyText } from "./archive.ts";
 import { command, type Ended, openHome } from "./command.ts";
 import { honestLog } from "./honest.ts";
-import { agentOf, card, LOG_ID, TestLog as Log, line, type TestLog } from "./log.ts";
+import { agentOf, card, LOG_ID, TestLog as Log, line, NOW, type TestLog } from "./log.ts";
 
 const home = openHome();
 afterAll(() => home.remove());
@@ -88,6 +89,26 @@ test("a build's proof is checked offline, and says what it was charged", async (
   expect(out).not.toContain("not verified");
 });
 
+test("a key's proof that cannot be looked at takes back nothing that was found", async () => {
+  const stranger = checkpointOf(log, log.size, undefined, [signer(LOG_ID, testKey(9))]);
+  const unseen = ["--key-proof", proofOf(KEY, { note: decodeUtf8(stranger) ?? "" })];
+  expect((await check(usage, ...unseen)).exit).toBe(2);
+  expect(await found(usage, ...unseen, "--namespace", "99")).toEqual(["proof-build"]);
+});
+
+test.each<[number, string[], object]>([
+  [2, [], {}],
+  [1, ["entry-swapped"], { index: "7" }],
+  [1, ["entry-foreign"], { log: "0".repeat(32) }],
+])("an entry of an unknown kind is held to its place: %i %j", async (status, codes, said) => {
+  const from = new Log();
+  const place = { index: "1", kind: "future_kind", log: LOG_ID, prev: encodeBase64(from.head) };
+  from.put(encodeUtf8(canonical({ at: NOW, body: {}, v: "1", ...place, ...said })));
+  const { exit, out } = await check(proofOf(1, { from }), "--json");
+  expect([exit, JSON.parse(out).findings.length]).toEqual([status, codes.length]);
+  expect(JSON.parse(out).findings.map(({ code }: { code: string }) => code)).toEqual(codes);
+});
+
 test("as JSON the same is said for machines", async () => {
   const { out } = await check(usage, "--json");
   expect(JSON.parse(out)).toMatchObject({
@@ -97,7 +118,10 @@ test("as JSON the same is said for machines", async () => {
     kind: "usage",
     size: String(log.size),
     build: { job: "1", namespace: "1", charge: { compute_ms: "60001.000000", factor: "1/1" } },
-    limits: [expect.stringContaining("signature was not verified")],
+    limits: [
+      expect.stringContaining("key was retired"),
+      expect.stringContaining("signature was not verified"),
+    ],
     findings: [],
   });
 });

@@ -119,6 +119,16 @@ test("a known witness's bad cosignature is found, wherever it stands", async () 
   }
 });
 
+test("a cosignature from the future does not count, and is said to be passed over", async () => {
+  const files = inNote(SIZE, line("a.example", A), line("b.example", B));
+  const at = (now: bigint): Promise<AuditResult> => auditFiles(files, { policy: ANY, now });
+  expect([exitOf(await at(TIME - 300n)), (await at(TIME - 300n)).limits]).toEqual([0, []]);
+  const early = await at(TIME - 301n);
+  expect([exitOf(early), said(early).codes]).toEqual([1, ["quorum-missing"]]);
+  expect(printResult(early)).toContain("a cosignature by a is from the future");
+  expect(early.limits).toHaveLength(2);
+});
+
 test("one witness counts once, and does not speak for the log", async () => {
   const twice = inFile("a.example", A, `${line("a.example", A)}${line("a.example", A)}`);
   expect(said(await audited(twice, BOTH)).codes).toEqual(["quorum-missing"]);

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { formatCheckpoint } from "../../src/core/checkpoint.ts";
-import { cosign, cosignatureMessage } from "../../src/core/cosignature.ts";
+import { cosign, cosignatureMessage, isFuture } from "../../src/core/cosignature.ts";
 import { EMPTY_ROOT } from "../../src/core/hash.ts";
 import {
   formatVkey,
@@ -75,6 +75,16 @@ test("a time past 2^63−1 refuses the note, though it was signed so", () => {
   const signed = (time: bigint): string => line(time, WITNESS.sign(cosignatureMessage(TEXT, time)));
   expect(open([signed(last)], [WITNESS_VKEY])).toMatchObject({ signatures: [{ time: last }] });
   expect(open([signed(last + 1n)], [WITNESS_VKEY])).toEqual({ problem: "bad-signature" });
+});
+
+test("a cosignature without a time refuses the note, though it was signed so", () => {
+  const never = line(0n, WITNESS.sign(cosignatureMessage(TEXT, 0n)));
+  expect(open([never], [WITNESS_VKEY])).toEqual({ problem: "bad-signature" });
+});
+
+test("a time is of the future when no clock that is off by five minutes could say it", () => {
+  const times = [0n, TIME, TIME + 300n, TIME + 301n, 2n ** 63n - 1n];
+  expect(times.map((time) => isFuture(time, TIME))).toEqual([false, false, false, true, true]);
 });
 
 test("neither kind of signature passes for the other, and none that is cut", () => {
