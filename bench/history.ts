@@ -27,7 +27,7 @@ export function openHistories({ folder, say, defer }: Run): Histories {
     defer(ledger.close);
     await fill(ledger, entries, HISTORY_NAMESPACES, say);
     await ledger.seal();
-    await refresh({ sql: ledger.sql, clock: systemClock });
+    await foldAll(ledger);
     await rest(ledger.urls.superuser);
     return ledger;
   };
@@ -36,6 +36,14 @@ export function openHistories({ folder, say, defer }: Run): Histories {
     made.set(entries, history);
     return history;
   };
+}
+
+/** One refresh takes a bounded number of entries. */
+async function foldAll({ sql }: Ledger): Promise<void> {
+  for (;;) {
+    const outcome = await refresh({ sql, clock: systemClock });
+    if (outcome !== "skipped" && outcome.entries === 0n) return;
+  }
 }
 
 /** So that no vacuum and no checkpoint of the filling falls into a measurement. */
