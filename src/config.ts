@@ -1,7 +1,7 @@
 /** The only reader of the environment. Bad values are refused by name; secrets are never printed. */
 import { readFileSync } from "node:fs";
 import { z } from "zod";
-import { type Policy, parsePolicy } from "./core/policy.ts";
+import { type Policy, parsePolicy, reachesQuorum, witnessId } from "./core/policy.ts";
 import { Grant } from "./flow/authenticate.ts";
 
 /** What the operator set wrongly, in one line each. */
@@ -25,8 +25,10 @@ const Environment = z.object({
   ARCHIVE_URL: z.string().min(1).optional(),
   LOG_KEY_FILE: z.string().min(1).optional(),
   NEXT_LOG_KEY_FILE: z.string().min(1).optional(),
+  FORMER_LOG_KEY_FILE: z.string().min(1).optional(),
   RECEIPT_KEY_FILE: z.string().min(1).optional(),
   NEXT_RECEIPT_KEY_FILE: z.string().min(1).optional(),
+  FORMER_RECEIPT_KEY_FILE: z.string().min(1).optional(),
   SIGNER_COMMAND: z.string().min(1).optional(),
   PRINCIPAL_KEY_FILE: z.string().min(1).optional(),
   ISSUERS_FILE: z.string().min(1).optional(),
@@ -50,6 +52,8 @@ export interface KeyFiles {
   kind: "files";
   checkpoint: readonly string[];
   receipt: readonly string[];
+  /** Of before, for logs that are signed with them still. */
+  former: { checkpoint: string | undefined; receipt: string | undefined };
 }
 
 /** The program and its arguments. */
@@ -75,7 +79,12 @@ export interface Config {
 
 const EXTERNAL = ["DATABASE_URL", "ARCHIVE_URL", "PRINCIPAL_KEY_FILE", "ISSUERS_FILE"] as const;
 const KEY_FILES = ["LOG_KEY_FILE", "RECEIPT_KEY_FILE"] as const;
-const NEXT_KEY_FILES = ["NEXT_LOG_KEY_FILE", "NEXT_RECEIPT_KEY_FILE"] as const;
+const OTHER_KEY_FILES = [
+  "NEXT_LOG_KEY_FILE",
+  "FORMER_LOG_KEY_FILE",
+  "NEXT_RECEIPT_KEY_FILE",
+  "FORMER_RECEIPT_KEY_FILE",
+] as const;
 
 /**
  * @throws ConfigError naming every variable that is wrong or missing
@@ -134,16 +143,21 @@ function externalOf(values: Values, mode: Config["mode"]): External | undefined 
 function keysOf(values: Values): External["keys"] | undefined {
   const { LOG_KEY_FILE: log, RECEIPT_KEY_FILE: receipt, SIGNER_COMMAND: command } = values;
   if (command !== undefined) {
-    const files = [...KEY_FILES, ...NEXT_KEY_FILES].filter((name) => values[name] !== undefined);
+    const files = [...KEY_FILES, ...OTHER_KEY_FILES].filter((name) => values[name] !== undefined);
     if (files.length === 0) return { kind: "command", words: wordsOf(command) };
     throw new ConfigError(`SIGNER_COMMAND holds all keys: do not set ${files.join(", ")}`);
   }
   if (log === undefined || receipt === undefined) return undefined;
   const { NEXT_LOG_KEY_FILE: nextLog, NEXT_RECEIPT_KEY_FILE: nextReceipt } = values;
+  const former = {
+    checkpoint: values.FORMER_LOG_KEY_FILE,
+    receipt: values.FORMER_RECEIPT_KEY_FILE,
+  };
   return {
     kind: "files",
     checkpoint: [log, ...(nextLog === undefined ? [] : [nextLog])],
     receipt: [receipt, ...(nextReceipt === undefined ? [] : [nextReceipt])],
+    former,
   };
 }
 
@@ -233,7 +247,8 @@ const WitnessUrl = z.url({ protocol: /^https?$/ });
 /**
  * C2SP tlog-policy. Whatever is stored of a witness is named by the id of its key, so no two may share one.
  *
- * @throws ConfigError naming the line, or the witness that cannot be asked
+ * @throws ConfigError naming the line, or the witness that cannot be asked; also where those that can be
+ *   asked do not reach the quorum
  */
 function policyOf(file: string | undefined): Policy | undefined {
   if (file === undefined) return undefined;
@@ -247,6 +262,11 @@ function policyOf(file: string | undefined): Policy | undefined {
     if (url !== undefined && !WitnessUrl.safeParse(url).success) {
       throw new ConfigError(`${file}: ${name} cannot be asked at ${url}`);
     }
+  }
+  const asked = policy.witnesses.filter(({ url }) => url !== undefined);
+  // Nothing would ever be published: a cosignature comes only from whoever is asked.
+  if (!reachesQuorum(policy, new Set(asked.map(({ vkey }) => witnessId(vkey))))) {
+    throw new ConfigError(`${file}: the quorum needs a witness that has no URL`);
   }
   return policy;
 }

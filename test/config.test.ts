@@ -56,12 +56,17 @@ test.each(Object.keys(EXTERNAL))(
   },
 );
 
-test("keys are in files, with the next ones behind them, or all with one command", () => {
-  const files = { NEXT_LOG_KEY_FILE: "/keys/next.pem", NEXT_RECEIPT_KEY_FILE: "/keys/next-r.pem" };
+test("keys are in files, with the next ones behind them and the former ones beside, or all with one command", () => {
+  const files = {
+    NEXT_LOG_KEY_FILE: "/keys/next.pem",
+    NEXT_RECEIPT_KEY_FILE: "/keys/next-r.pem",
+    FORMER_LOG_KEY_FILE: "/keys/former.pem",
+  };
   expect(readConfig({ ...EXTERNAL, ...files }).external?.keys).toEqual({
     kind: "files",
     checkpoint: ["/keys/log.pem", "/keys/next.pem"],
     receipt: ["/keys/receipt.pem", "/keys/next-r.pem"],
+    former: { checkpoint: "/keys/former.pem", receipt: undefined },
   });
   const { LOG_KEY_FILE: _, RECEIPT_KEY_FILE: __, ...rest } = EXTERNAL;
   const SIGNER_COMMAND = '["/usr/bin/signer","--slot","2"]';
@@ -159,6 +164,14 @@ test.each([
   ["a line that is none", "quorum nobody\n", "line 1"],
   ["no quorum", "", "no quorum"],
   ["a witness that no request reaches", POLICY("ftp://ada.example"), "ada cannot be asked"],
+  [
+    "a quorum that needs a witness whom nobody can ask",
+    POLICY("https://ada.example").replace(
+      "quorum ada",
+      `witness bob ${formatVkey("bob.test", testKey(62).publicKey, "cosignature")}\ngroup both all ada bob\nquorum both`,
+    ),
+    "a witness that has no URL",
+  ],
   ["two keys of one id", TWINS, "bob has the key id of another witness"],
 ])("a policy with %s is refused by its name", (_, text, reason) => {
   const path = file("bad-policy", text);
