@@ -22,13 +22,26 @@ create table submissions (
   key_id text not null,
   due_at timestamptz(3) not null default '-infinity',
   cosigned_size bigint not null default 0, -- the largest in `cosignatures`: one look for each log
-  witness_size bigint, -- what the witness said that it has cosigned, where that is more than we have
+  -- What the witness said that it has cosigned, where that is more than we had; and whether it has refused
+  -- what we have as no continuation. Both stand until it signs one, and a lie of its own ends so too.
+  witness_size bigint,
+  conflict boolean not null default false,
   constraint submissions_pkey primary key (log, key_id)
 );
 
+-- Which checkpoint all witnesses are asked for now. Each at its own pace would sign sizes of its own, and
+-- no quorum would ever meet on one. The round is over when the quorum is reached, or its time is.
+create table rounds (
+  log text not null,
+  size bigint not null,
+  ends_at timestamptz(3) not null,
+  reached bigint not null default 0, -- the largest that reached the quorum
+  constraint rounds_pkey primary key (log)
+);
+
 grant select, insert on cosignatures to minutebook_writer;
-grant select, insert, update on submissions to minutebook_writer;
-grant select on cosignatures, submissions to minutebook_reader, minutebook_auditor;
+grant select, insert, update on submissions, rounds to minutebook_writer;
+grant select on cosignatures, submissions, rounds to minutebook_reader, minutebook_auditor;
 
 -- migrate:down
 do $$ begin raise exception 'a ledger does not go back'; end $$;

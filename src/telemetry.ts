@@ -197,6 +197,16 @@ function watch(registry: Registry, sources: Sources): void {
   gauge("anchor_lag_seconds", "Age of the oldest checkpoint beyond what is held outside", () => {
     return sources.anchors().lag_ms / 1_000;
   });
+  gauge("unpublished_logs", "Logs with a checkpoint that no quorum has signed yet", () => {
+    return sources.anchors().unpublished.logs;
+  });
+  gauge(
+    "publication_lag_seconds",
+    "Age of the oldest checkpoint that readers are not shown",
+    () => {
+      return sources.anchors().unpublished.lag_ms / 1_000;
+    },
+  );
   gauge("refusals_dropped", "Refusals that the register did not keep", () => {
     return sources.refusalsDropped();
   });

@@ -53,7 +53,10 @@ test("gauges are read when they are asked for, and a code that is over is not ke
     verifierPending: () => 3,
     reportsUnderWay: () => 4,
     refusalsDropped: () => 5,
-    anchors: () => ({ state: "witnessed", logs: 6, lag_ms: 2_500 }),
+    anchors: () => ({
+      ...{ state: "witnessed", logs: 6, lag_ms: 2_500 },
+      unpublished: { logs: 8, lag_ms: 3_500 },
+    }),
   });
   const first = (await metrics.text()).text;
   expect(first).toContain('minutebook_refused_logs{code="log-behind"} 2');
@@ -61,6 +64,8 @@ test("gauges are read when they are asked for, and a code that is over is not ke
   expect(first).toContain("minutebook_seal_lag_entries 7");
   expect(first).toContain("minutebook_unanchored_logs 6");
   expect(first).toContain("minutebook_anchor_lag_seconds 2.5");
+  expect(first).toContain("minutebook_unpublished_logs 8");
+  expect(first).toContain("minutebook_publication_lag_seconds 3.5");
   refused.length = 0;
   lag.ms = 0;
   const second = (await metrics.text()).text;

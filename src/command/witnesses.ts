@@ -1,7 +1,7 @@
 /** The part of the background that asks witnesses, and looks at what is held outside. */
 import { setTimeout as delay } from "node:timers/promises";
 import type { Policy } from "../core/policy.ts";
-import { type Anchors, NO_ANCHORS, readAnchors } from "../flow/log/anchor.ts";
+import { type Anchors, NO_ANCHORS, openAnchors } from "../flow/log/anchor.ts";
 import type { Submitting, Witness } from "../flow/log/submit.ts";
 import { type WitnessObserver, witnessLoop } from "../flow/log/witness-loop.ts";
 import type { Logger, Metrics } from "../telemetry.ts";
@@ -27,9 +27,10 @@ export function startWitnessing(
   const { policy, signal, log } = options;
   let anchors = NO_ANCHORS;
   const looking = openTrouble(log, "anchors");
+  const readAnchors = openAnchors(options);
   const look = async (): Promise<void> => {
     while (!signal.aborted) {
-      await readAnchors(options).then(
+      await readAnchors().then(
         (found) => {
           anchors = found;
         },

@@ -46,6 +46,22 @@ export async function ensureSeals(sql: Sql, logs: readonly string[]): Promise<vo
     on conflict do nothing`;
 }
 
+/** A log's newest checkpoint, and when it was sealed. */
+export interface SealedAt {
+  log: string;
+  size: bigint;
+  at: Date;
+}
+
+/** Of all that are sealed, in the order of their names. */
+export async function readNewestSeals(sql: Sql): Promise<SealedAt[]> {
+  return await sql<SealedAt[]>`
+    select log, size, sealed_at as at
+    from seals
+    join checkpoints using (log, size)
+    order by log`;
+}
+
 /** The archive may be slow: up to a minute between two statements of this transaction. */
 export async function keepWaiting(tx: Transaction): Promise<void> {
   await tx`set local idle_in_transaction_session_timeout = '60s'`;

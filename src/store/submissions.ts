@@ -8,22 +8,25 @@ interface Claim {
   /** Until then nobody else submits what is claimed. */
   until: number;
   limit: number;
+  /** What is asked for is the size of the round that runs, and the newest only where none does. */
+  byRounds: boolean;
 }
 
 /**
- * Logs whose newest checkpoint this witness has not cosigned, and that are due: the caller has them to
+ * Logs of whose checkpoint, the newest or the round's, this witness has not cosigned, and that are due: the caller has them to
  * itself until then, without holding a connection while the witness thinks. The longest waiting first.
  */
 export async function claimSubmissions(
   sql: Sql,
-  { keyId, now, until, limit }: Claim,
+  { keyId, now, until, limit, byRounds }: Claim,
 ): Promise<string[]> {
   const rows = await sql<{ log: string }[]>`
     insert into submissions (log, key_id, due_at)
     select seals.log, ${keyId}, ${new Date(until)}
     from seals
     left join submissions on submissions.log = seals.log and submissions.key_id = ${keyId}
-    where seals.size > coalesce(cosigned_size, 0)
+    left join rounds on rounds.log = seals.log and ${byRounds} and ends_at > ${new Date(now)}
+    where coalesce(rounds.size, seals.size) > coalesce(cosigned_size, 0)
       and (due_at is null or due_at <= ${new Date(now)})
     order by due_at nulls first, seals.log
     limit ${limit}
@@ -70,14 +73,40 @@ export async function recordWitnessSize(
     on conflict (log, key_id) do update set witness_size = excluded.witness_size`;
 }
 
-/** How many logs some witness has seen larger than they are now: what it signed for was lost here. */
-export async function countWitnessAhead(sql: Sql, keyIds: readonly string[]): Promise<bigint> {
-  const [row] = await sql<[{ logs: bigint }]>`
-    select count(distinct log) as logs
+/** The witness refuses what we have as no continuation of what it has cosigned. */
+export async function recordConflict(sql: Sql, log: string, keyId: string): Promise<void> {
+  await sql`
+    insert into submissions (log, key_id, conflict)
+    values (${log}, ${keyId}, true)
+    on conflict (log, key_id) do update set conflict = true`;
+}
+
+/** It has signed a continuation just now: whatever it said before is over. */
+export async function recordAgreement(sql: Sql, log: string, keyId: string): Promise<void> {
+  await sql`
+    update submissions
+    set witness_size = null, conflict = false
+    where log = ${log} and key_id = ${keyId} and (witness_size is not null or conflict)`;
+}
+
+/** How many logs some witness has seen otherwise than they are here. */
+export interface WitnessDoubts {
+  /** It said that it has cosigned more, and nothing of it has come here since, however long the log is. */
+  ahead: bigint;
+  conflicting: bigint;
+}
+
+export async function readWitnessDoubts(
+  sql: Sql,
+  keyIds: readonly string[],
+): Promise<WitnessDoubts> {
+  const [row] = await sql<[WitnessDoubts]>`
+    select
+      count(distinct log) filter (where witness_size > cosigned_size) as ahead,
+      count(distinct log) filter (where conflict) as conflicting
     from submissions
-    join seals using (log)
-    where key_id = any(${sql.array([...keyIds])}) and witness_size > size`;
-  return row.logs;
+    where key_id = any(${sql.array([...keyIds])})`;
+  return row;
 }
 
 /** Of all sealed logs, by what any of these keys has cosigned. */

@@ -8,10 +8,11 @@ import { type Archive, checkpointPath } from "../../store/archive.ts";
 import { listCheckpoints } from "../../store/checkpoints.ts";
 import type { Sql } from "../../store/connect.ts";
 import { type CosignedCheckpoint, listCosigned, readCosigned } from "../../store/cosignatures.ts";
-import { listLogs } from "../../store/logs.ts";
-import { countWitnessAhead, readWitnessLag } from "../../store/submissions.ts";
+import { readPublicationLag } from "../../store/rounds.ts";
+import { readWitnessDoubts, readWitnessLag } from "../../store/submissions.ts";
 import type { Clock } from "../clock.ts";
-import { genuineCosignatures } from "./cosigned.ts";
+import { asksForQuorum, genuineCosignatures } from "./cosigned.ts";
+import { openLocks } from "./locked.ts";
 
 export interface Anchoring {
   sql: Sql;
@@ -104,32 +105,45 @@ async function lockOf(
 /** Of all logs together: read by anyone, so it names none. */
 export interface Anchors {
   /**
-   * `none`: the log is its operator's word. `witness-ahead`: a witness has cosigned more of some log
-   * than we have of it; our copy went back.
+   * `none`: at least one log is its operator's word. `witness-ahead`: a witness has cosigned more of some
+   * log than we have, and has signed nothing since; our copy went back, or it lies. `witness-conflict`: it
+   * refuses ours as no continuation of what it has cosigned.
    */
-  state: "none" | "witnessed" | "locked" | "witness-ahead";
+  state: "none" | "witnessed" | "locked" | "witness-ahead" | "witness-conflict";
   /** Logs whose newest checkpoint nobody outside holds. */
   logs: number;
   /** Age of the oldest checkpoint beyond what is held outside; 0 when there is none. */
   lag_ms: number;
+  /** Of checkpoints that readers are not shown yet, because the quorum has not signed them. */
+  unpublished: { logs: number; lag_ms: number };
 }
 
-export const NO_ANCHORS: Anchors = { state: "none", logs: 0, lag_ms: 0 };
+export const NO_ANCHORS: Anchors = {
+  state: "none",
+  logs: 0,
+  lag_ms: 0,
+  unpublished: { logs: 0, lag_ms: 0 },
+};
 
-/** @throws ArchiveError `archive-unavailable` */
-export async function readAnchors(anchoring: Anchoring): Promise<Anchors> {
+/** Looks at all logs, again and again. @throws ArchiveError `archive-unavailable` */
+export function openAnchors(anchoring: Anchoring): () => Promise<Anchors> {
   const { sql, archive, policy, clock } = anchoring;
   const keyIds = (policy?.witnesses ?? []).map(({ vkey }) => vkey.id);
-  const { cosigned, behind, since } = await readWitnessLag(sql, keyIds);
-  const lag_ms = since === null ? 0 : Math.max(0, clock.now() - +since);
-  const logs = Number(behind);
-  if ((await countWitnessAhead(sql, keyIds)) > 0n) return { state: "witness-ahead", logs, lag_ms };
-  if (cosigned > 0n) return { state: "witnessed", logs, lag_ms };
-  if (archive.lockMs > 0) {
-    // One stands for all: what is put is locked as it is put.
-    const sealed = (await listLogs(sql)).find((log) => log.sealed > 0n);
-    const lock = sealed && (await lockOf(anchoring, sealed.log, sealed.sealed));
-    if (lock !== undefined) return { state: "locked", logs: 0, lag_ms: 0 };
-  }
-  return { state: "none", logs, lag_ms };
+  const locks = openLocks(anchoring);
+  const age = (since: Date | null) => (since === null ? 0 : Math.max(0, clock.now() - +since));
+  return async () => {
+    const { cosigned, behind, since } = await readWitnessLag(sql, keyIds);
+    const waiting = asksForQuorum(policy) ? await readPublicationLag(sql) : undefined;
+    const unpublished = waiting
+      ? { logs: Number(waiting.behind), lag_ms: age(waiting.since) }
+      : NO_ANCHORS.unpublished;
+    const found = { logs: Number(behind), lag_ms: age(since), unpublished };
+    const { ahead, conflicting } = await readWitnessDoubts(sql, keyIds);
+    if (conflicting > 0n) return { state: "witness-conflict", ...found };
+    if (ahead > 0n) return { state: "witness-ahead", ...found };
+    if (cosigned > 0n) return { state: "witnessed", ...found };
+    if (archive.lockMs === 0) return { state: "none", ...found };
+    const { sealed, logs, lag_ms } = await locks.look();
+    return { state: sealed > 0 && logs === 0 ? "locked" : "none", logs, lag_ms, unpublished };
+  };
 }

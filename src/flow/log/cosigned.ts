@@ -1,6 +1,6 @@
 /** Cosignatures, as witnesses answer them and as they are stored: lines under a witness's key. */
 import { linesOf, openNote, type Vkey } from "../../core/note.ts";
-import type { Policy } from "../../core/policy.ts";
+import { type Policy, reachesQuorum, witnessId } from "../../core/policy.ts";
 import type { CosignedCheckpoint } from "../../store/cosignatures.ts";
 import { verifySignature } from "../report/signature.ts";
 
@@ -43,6 +43,16 @@ export function genuineCosignatures(
     const opened = stored && openCosignature(text, stored.line, vkey);
     return typeof opened === "object" ? [{ vkey, time: opened.time }] : [];
   });
+}
+
+/** Is there a policy that asks for anybody? */
+export function asksForQuorum(policy: Policy | undefined): policy is Policy {
+  return policy !== undefined && !reachesQuorum(policy, new Set());
+}
+
+export function hasQuorum(checkpoint: CosignedCheckpoint, policy: Policy): boolean {
+  const held = genuineCosignatures(checkpoint, policy);
+  return reachesQuorum(policy, new Set(held.map(({ vkey }) => witnessId(vkey))));
 }
 
 /** What is signed of a note. @throws Error for a note that we cannot have stored */

@@ -3,12 +3,12 @@
  * was signed beside it. Rows of the database say which there are, and are believed in nothing.
  */
 import type { Hash } from "../../core/hash.ts";
-import { type Policy, reachesQuorum, witnessId } from "../../core/policy.ts";
+import type { Policy } from "../../core/policy.ts";
 import { decodeUtf8 } from "../../core/text.ts";
 import { checkpointPath, cosignaturePath } from "../../store/archive.ts";
 import type { Sql } from "../../store/connect.ts";
 import { type CosignedCheckpoint, listCosigned, readCosigned } from "../../store/cosignatures.ts";
-import { genuineCosignatures } from "./cosigned.ts";
+import { asksForQuorum, genuineCosignatures, hasQuorum } from "./cosigned.ts";
 import { type GenuineCheckpoint, genuineCheckpoint, type Proven } from "./genuine.ts";
 import { refusalOf } from "./refusal.ts";
 
@@ -51,7 +51,7 @@ const KEY_ID = /^[0-9a-f]{8}$/;
 
 export function openPublished(publishing: Publishing): Published {
   const { sql, policy } = publishing;
-  const quorum = policy !== undefined && !reachesQuorum(policy, new Set()) ? policy : undefined;
+  const quorum = asksForQuorum(policy) ? policy : undefined;
   /** By log, what was shown last, and how many cosignatures were stored of it. */
   const known = new Map<string, { shown: PublishedCheckpoint; stored: number }>();
   const proven = new Map<string, GenuineCheckpoint>();
@@ -131,11 +131,6 @@ function isShown(
 ): boolean {
   if (found.size > shown.size) return false;
   return found.size < shown.size || found.cosignatures.length <= stored;
-}
-
-function hasQuorum(checkpoint: CosignedCheckpoint, policy: Policy): boolean {
-  const held = genuineCosignatures(checkpoint, policy);
-  return reachesQuorum(policy, new Set(held.map(({ vkey }) => witnessId(vkey))));
 }
 
 /** With the lines of the policy's witnesses that verify, and those of others that the archive holds too. */

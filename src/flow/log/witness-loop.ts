@@ -5,6 +5,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { ArchiveError } from "../../store/archive.ts";
 import { claimSubmissions, moveSubmissions, readWitnessLag } from "../../store/submissions.ts";
+import { asksForQuorum } from "./cosigned.ts";
 import { type Submitting, submit, type Witness } from "./submit.ts";
 import { WitnessError } from "./witness.ts";
 
@@ -39,6 +40,8 @@ const CLAIMED_MAX = 64;
 const LOOK_MS_MAX = 3_000;
 /** What a witness refuses is tried again after so many intervals: somebody has to look into it. */
 const REFUSED_INTERVALS = 20;
+/** Every witness that answers is asked in each; a quorum that lacks one that does not waits no longer. */
+const ROUND_INTERVALS = 10;
 const AWAY_MS_MAX = 600_000;
 
 /** Resolves after the abort, when nothing is being submitted any more. */
@@ -94,7 +97,9 @@ async function submitDue(options: WitnessLoopOptions, witness: Witness): Promise
   const { clock, intervalMs = SUBMIT_INTERVAL_MS, observer, signal, sql } = options;
   const keyId = witness.vkey.id;
   const now = clock.now();
-  const claim = { keyId, now, until: now + intervalMs, limit: CLAIMED_MAX };
+  const byRounds = asksForQuorum(options.policy);
+  const claim = { keyId, now, until: now + intervalMs, limit: CLAIMED_MAX, byRounds };
+  const submitting = { ...options, roundMs: ROUND_INTERVALS * intervalMs };
   const claimed = await claimSubmissions(sql, claim);
   const failures = new Map<string, unknown>();
   const refused: string[] = [];
@@ -108,7 +113,8 @@ async function submitDue(options: WitnessLoopOptions, witness: Witness): Promise
       if (done === true) return;
       tried.push(log);
       try {
-        if ((await submit(options, witness, log)) === "cosigned") observer.cosigned(witness.name);
+        if ((await submit(submitting, witness, log)) === "cosigned")
+          observer.cosigned(witness.name);
       } catch (error) {
         if (signal.aborted) return;
         observer.refused(witness.name, reasonOf(error));

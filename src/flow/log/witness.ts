@@ -1,4 +1,5 @@
 /** One request to a witness (C2SP tlog-witness add-checkpoint), and what its answer means. */
+import { parseSize } from "../../core/checkpoint.ts";
 import { decodeUtf8 } from "../../core/text.ts";
 
 /** `size`: what the witness says that it has cosigned last. `body`: not looked at yet. */
@@ -32,7 +33,6 @@ export class WitnessError extends Error {
 const ANSWER_BYTES_MAX = 16_384;
 const TIMEOUT_MS = 10_000;
 const RETRY_AFTER_MS_MAX = 3_600_000;
-const SIZE = /^(?:0|[1-9][0-9]{0,18})\n$/;
 const SECONDS = /^[0-9]{1,9}$/;
 
 export interface WitnessRequest {
@@ -93,7 +93,11 @@ function answerOf({ status, headers }: Response, body: string): WitnessAnswer {
   if (status === 200) return { kind: "taken", body };
   if (status === 409) {
     const typed = headers.get("content-type")?.startsWith("text/x.tlog.size") ?? false;
-    if (typed && SIZE.test(body)) return { kind: "size", size: BigInt(body.trimEnd()) };
+    if (typed) {
+      const size = body.endsWith("\n") ? parseSize(body.slice(0, -1)) : undefined;
+      if (size === undefined) throw new WitnessError("malformed", "its size is none");
+      return { kind: "size", size };
+    }
     // What transparency-dev's witness answers to another root of a size that it has cosigned.
     throw new WitnessError("conflict", "it has cosigned another tree of this size, or says so");
   }

@@ -18,9 +18,10 @@ export const Readiness = exactly<ready.Readiness>()(
     rollups: z.enum(["current", "failing"]),
     replication: z.enum(["synchronous", "missing", "unknown"]),
     anchors: z.strictObject({
-      state: z.enum(["none", "witnessed", "locked", "witness-ahead"]),
+      state: z.enum(["none", "witnessed", "locked", "witness-ahead", "witness-conflict"]),
       logs: Count,
       lag_ms: z.number().nonnegative(),
+      unpublished: z.strictObject({ logs: Count, lag_ms: z.number().nonnegative() }),
     }),
     signer: z.enum(["available", "unavailable"]),
   }),

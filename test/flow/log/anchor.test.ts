@@ -1,9 +1,9 @@
 import { beforeEach, expect, test } from "vitest";
-import { anchorOf, readAnchors } from "../../../src/flow/log/anchor.ts";
+import { type Anchoring, anchorOf, openAnchors } from "../../../src/flow/log/anchor.ts";
 import { textOf } from "../../../src/flow/log/cosigned.ts";
 import { type Archive, ArchiveError } from "../../../src/store/archive.ts";
 import { readCosigned } from "../../../src/store/cosignatures.ts";
-import { recordWitnessSize } from "../../../src/store/submissions.ts";
+import { recordConflict, recordWitnessSize } from "../../../src/store/submissions.ts";
 import { naiveRoot } from "../../core/merkle.ts";
 import { type FreshDatabase, freshDatabase } from "../../postgres.ts";
 import { policyOf, TestWitness } from "../witness.ts";
@@ -98,31 +98,47 @@ test("storage that cannot let go of a checkpoint yet is an anchor, and none when
   await expect(anchorOf({ ...anchoring, archive: unreachable }, log, 2n)).rejects.toBe(away);
 });
 
+/** What a process finds at its first look. */
+const readAnchors = (anchoring: Anchoring) => openAnchors(anchoring)();
+
 test("what is not cosigned for a while is said with its age, over all logs together", async () => {
   const first = await sealedLog(db.writer, 1, [2]);
   const second = await sealedLog(db.writer, 2, [2]);
   const anchoring = anchoringOf(first);
   first.submitting.now += 7_000;
   const look = () => readAnchors({ ...anchoring, clock: first.submitting.clock });
-  expect(await look()).toEqual({ state: "none", logs: 2, lag_ms: 7_000 });
+  expect(await look()).toMatchObject({ state: "none", logs: 2, lag_ms: 7_000 });
   await addCosignature(db.writer, first.log, 2n, ada);
-  expect(await look()).toEqual({ state: "witnessed", logs: 1, lag_ms: 7_000 });
+  expect(await look()).toMatchObject({ state: "witnessed", logs: 1, lag_ms: 7_000 });
   await addCosignature(db.writer, second.log, 2n, bob);
-  expect(await look()).toEqual({ state: "witnessed", logs: 0, lag_ms: 0 });
+  expect(await look()).toMatchObject({ state: "witnessed", logs: 0, lag_ms: 0 });
   await first.growTo(3);
   first.submitting.now += 500;
   await first.growTo(4);
-  expect(await look()).toEqual({ state: "witnessed", logs: 1, lag_ms: 500 });
+  expect(await look()).toMatchObject({ state: "witnessed", logs: 1, lag_ms: 500 });
 });
 
-test("a witness that is ahead of us is said before all else, until we have what it has seen", async () => {
+test("a witness that is ahead is said before all else, however long the log is, until it signs what we have", async () => {
   const sealed = await sealedLog(db.writer, 1, [2]);
   const anchoring = anchoringOf(sealed);
-  await addCosignature(db.writer, sealed.log, 2n, ada);
-  await recordWitnessSize(db.writer, sealed.log, bob.vkey.id, 3n);
+  const { log } = sealed;
+  await addCosignature(db.writer, log, 2n, ada);
+  await recordWitnessSize(db.writer, log, bob.vkey.id, 3n);
   expect(await readAnchors(anchoring)).toMatchObject({ state: "witness-ahead" });
-  await sealed.growTo(3);
-  expect(await readAnchors(anchoring)).toMatchObject({ state: "witnessed" });
+  await sealed.growTo(9);
+  await addCosignature(db.writer, log, 9n, ada);
+  expect(await readAnchors(anchoring)).toMatchObject({ state: "witness-ahead" });
+  await recordConflict(db.writer, log, bob.vkey.id);
+  expect(await readAnchors(anchoring)).toMatchObject({ state: "witness-conflict" });
+  // Whom the policy does not name any more has nothing to say.
+  expect(await readAnchors(anchoringOf(sealed, [ada]))).toMatchObject({ state: "witnessed" });
+});
+
+test("a witness that was ahead is content with what a recovery brought back of its own", async () => {
+  const sealed = await sealedLog(db.writer, 1, [2, 4]);
+  await recordWitnessSize(db.writer, sealed.log, bob.vkey.id, 4n);
+  await addCosignature(db.writer, sealed.log, 4n, bob);
+  expect(await readAnchors(anchoringOf(sealed))).toMatchObject({ state: "witnessed" });
 });
 
 test("an archive that locks is said where no witness is, and only if what is in it says so itself", async () => {
@@ -133,4 +149,36 @@ test("an archive that locks is said where no witness is, and only if what is in 
   const later = submitting.now + DAY_MS;
   expect(await look(locking(sealed, { 2: later }))).toMatchObject({ state: "locked", logs: 0 });
   expect(await look(locking(sealed, {}))).toMatchObject({ state: "none", logs: 1 });
+});
+
+test("locks are judged for each log, and one that is over is said with its age", async () => {
+  const [idle, busy] = [await sealedLog(db.writer, 1, [2]), await sealedLog(db.writer, 2, [3])];
+  const { submitting } = busy;
+  const sealedAt = submitting.now;
+  const until: Record<string, number> = { 2: sealedAt + DAY_MS, 3: sealedAt + DAY_MS };
+  const look = openAnchors({ ...submitting, archive: locking(idle, until) });
+  expect(await look()).toMatchObject({ state: "locked", logs: 0, lag_ms: 0 });
+  submitting.now += DAY_MS + 5;
+  await busy.growTo(5);
+  until[5] = submitting.now + DAY_MS;
+  expect(await look()).toMatchObject({ state: "none", logs: 1, lag_ms: DAY_MS + 5 });
+});
+
+test("of many logs the store is asked about a few at each look, and about all in the end", async () => {
+  for (let number = 1; number <= 40; number += 1) await sealedLog(db.writer, number, [2]);
+  const sealed = await sealedLog(db.writer, 41, [7]);
+  const later = sealed.submitting.now + DAY_MS;
+  const asked: string[] = [];
+  const archive: Archive = {
+    ...locking(sealed, { 2: later }),
+    lockedUntil: async (path) => {
+      asked.push(path);
+      return path.endsWith("/7") ? undefined : new Date(later);
+    },
+  };
+  const look = openAnchors({ ...sealed.submitting, archive });
+  const states = [await look(), await look(), await look(), await look()].map(({ logs }) => logs);
+  expect(states).toEqual([0, 0, 1, 1]);
+  expect(asked.length).toBe(64);
+  expect(new Set(asked).size).toBe(41);
 });

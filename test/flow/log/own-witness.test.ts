@@ -69,6 +69,6 @@ test("an auditor's own witness refuses a log that went back, and one that went o
     return submit(submitting, witness, chain.log).catch((error) => error.reason);
   };
   expect(await refused(5)).toBe("witness-ahead");
-  expect(await refused(12)).toBe("422");
+  expect(await refused(12)).toBe("witness-conflict");
   expect(await cosignedBy(restored.reader, chain.log, witness)).toEqual([]);
 });

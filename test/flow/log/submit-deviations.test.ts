@@ -27,13 +27,24 @@ const asked = (witness: TestWitness) => witness.asked.map(({ old }) => old);
 const SIZE = { "content-type": "text/x.tlog.size" };
 
 const answers: [string, string, boolean, (honest: WireAnswer) => WireAnswer][] = [
-  ["409 without a size", "conflict", false, () => ({ status: 409, body: "" })],
-  ["409 with a size of another type", "conflict", false, () => ({ status: 409, body: "0\n" })],
-  ["409 with no number", "conflict", false, () => ({ status: 409, body: "07\n", headers: SIZE })],
+  ["409 without a size", "witness-conflict", false, () => ({ status: 409, body: "" })],
+  [
+    "409 with a size of another type",
+    "witness-conflict",
+    false,
+    () => ({ status: 409, body: "0\n" }),
+  ],
+  ["409 with no number", "malformed", false, () => ({ status: 409, body: "07\n", headers: SIZE })],
+  [
+    "409 with a size that no log has",
+    "malformed",
+    false,
+    () => ({ status: 409, body: `${2n ** 63n}\n`, headers: SIZE }),
+  ],
   ["400", "400", false, () => ({ status: 400, body: "" })],
   ["403", "403", false, () => ({ status: 403, body: "" })],
   ["404", "404", false, () => ({ status: 404, body: "" })],
-  ["422", "422", false, () => ({ status: 422, body: "" })],
+  ["422", "witness-conflict", false, () => ({ status: 422, body: "" })],
   ["204", "204", false, () => ({ status: 204, body: "" })],
   ["429", "429", true, () => ({ status: 429, body: "", headers: { "retry-after": "7" } })],
   ["503", "503", true, () => ({ status: 503, body: "", headers: { "retry-after": "7" } })],

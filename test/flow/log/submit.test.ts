@@ -7,7 +7,7 @@ import { submit } from "../../../src/flow/log/submit.ts";
 import { cosignaturePath } from "../../../src/store/archive.ts";
 import { folderArchive } from "../../../src/store/archive-folder.ts";
 import { readCosigned } from "../../../src/store/cosignatures.ts";
-import { countWitnessAhead } from "../../../src/store/submissions.ts";
+import { readWitnessDoubts } from "../../../src/store/submissions.ts";
 import { naiveRoot } from "../../core/merkle.ts";
 import { type FreshDatabase, freshDatabase } from "../../postgres.ts";
 import { sealerOf } from "../chain.ts";
@@ -105,11 +105,31 @@ test("a witness that has cosigned more than we have means that we went back: ref
   });
   expect(witness.asked.length).toBe(1);
   const { id } = witness.vkey;
-  expect(await countWitnessAhead(db.reader, [id])).toBe(1n);
-  await growTo(8);
-  expect(await countWitnessAhead(db.reader, [id])).toBe(0n);
-  // Of the same size, but not the tree that it has seen.
-  await expect(submit(submitting, witness, log)).rejects.toMatchObject({ reason: "422" });
+  expect(await readWitnessDoubts(db.reader, [id])).toEqual({ ahead: 1n, conflicting: 0n });
+  // As long as what it has seen and longer, but not the tree that it has seen.
+  for (const size of [8, 20]) {
+    await growTo(size);
+    const refusal = { reason: "witness-conflict", away: false };
+    await expect(submit(submitting, witness, log)).rejects.toMatchObject(refusal);
+    expect(await readWitnessDoubts(db.reader, [id])).toEqual({ ahead: 1n, conflicting: 1n });
+  }
+});
+
+test("what a witness lied about is over when it signs what we have", async () => {
+  const { log, submitting } = await newLog(3);
+  const witness = await openWitness("liar", 64);
+  const headers = { "content-type": "text/x.tlog.size" };
+  witness.deviate = () => ({ status: 409, body: `${2n ** 63n - 1n}\n`, headers });
+  const { id } = witness.vkey;
+  await expect(submit(submitting, witness, log)).rejects.toMatchObject({ reason: "witness-ahead" });
+  witness.deviate = () => ({ status: 422, body: "" });
+  await expect(submit(submitting, witness, log)).rejects.toMatchObject({
+    reason: "witness-conflict",
+  });
+  expect(await readWitnessDoubts(db.reader, [id])).toEqual({ ahead: 1n, conflicting: 1n });
+  witness.deviate = (honest) => honest;
+  expect(await submit(submitting, witness, log)).toBe("cosigned");
+  expect(await readWitnessDoubts(db.reader, [id])).toEqual({ ahead: 0n, conflicting: 0n });
 });
 
 test("who died between archive and table is taken up: the row is of the file, and nobody is asked again", async () => {
