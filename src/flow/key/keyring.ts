@@ -104,7 +104,7 @@ export function openKeyring(options: {
     },
     signerFor: async (tx, log, size) => {
       const keys = keysOf(log, (await readFolded(tx, [log], size))(log));
-      const of = keys.checkpoint.map(({ vkey, state }) => `${state} ${vkey}`).join("\n");
+      const of = keys.checkpoint.map(({ vkey, state, index }) => `${state} ${index} ${vkey}`).join("\n");
       const before = signers.get(log);
       if (before?.of === of) return before.signer;
       const signer = signerOf(keys);
@@ -157,10 +157,16 @@ function openStanding(
   };
 }
 
-/** Signs with all that are in force; every key that was the log's, or is held for it, is believed. */
+/**
+ * Signs with all that are in force; every key that is held for the log is believed, and every one that
+ * was the log's, up to where it was retired.
+ */
 function signerOf({ origin, checkpoint }: StandingKeys): CheckpointSigner {
-  const vkeys = checkpoint.map(({ vkey }) => parseVkey(vkey)).filter((vkey) => vkey !== undefined);
-  return checkpointSigner(origin, inForce(checkpoint), vkeys);
+  const others = checkpoint.flatMap(({ vkey: text, state, index }) => {
+    const vkey = parseVkey(text);
+    return vkey ? [{ vkey, retiredAt: state === "retired" ? index : undefined }] : [];
+  });
+  return checkpointSigner(origin, inForce(checkpoint), others);
 }
 
 /** By log, the entries below `size`; all, if it is absent. */

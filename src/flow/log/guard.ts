@@ -178,6 +178,9 @@ export async function assertAgreement(
   const { size, note } = archived;
   const signer = await signerFor(tx, log, head.size);
   const checkpoint = signer.open(note);
+  if (signer.isRetired(note)) {
+    throw logBehind(`the archive's checkpoint ${size} rests on a key that the log has retired`);
+  }
   if (checkpoint?.size !== size) throw logBehind(`the archive's checkpoint ${size} is not ours`);
   if (size < seal.size) throw logBehind(`sealed to ${seal.size}, archived only to ${size}`);
   if (size > head.size) {

@@ -3,6 +3,7 @@
  * lacks, byte for byte, in transactions that each leave a log that checks (DESIGN §15). Until the last
  * of them the head is behind the newest checkpoint, and the guard keeps everybody else from writing.
  */
+import { Problem } from "../../core/problem.ts";
 import { equal } from "../../core/text.ts";
 import { edgeRoot } from "../../core/tile.ts";
 import { restoreCheckpoint } from "../../store/checkpoints.ts";
@@ -18,7 +19,7 @@ import type { Guard } from "./guard.ts";
 import { RecoveryError } from "./recovery.ts";
 import type { Replay } from "./replay.ts";
 import { missingSizes, type Restoring, restoreCheckpoints } from "./restore-checkpoints.ts";
-import { type Survey, survey } from "./survey.ts";
+import { assertNotRetired, type Survey, survey } from "./survey.ts";
 import { leftovers, unsignedAfter } from "./unsigned.ts";
 
 /** `sql` needs two connections at once. */
@@ -125,7 +126,10 @@ async function replayAllBut(recovering: Recovering, found: Survey): Promise<void
   );
   for await (const { item, value } of read) {
     const from = item.index * WIDTH;
-    await appender.archived(log, (replay) => replay.take(from, value));
+    await appender.archived(log, async (replay) => {
+      await replay.take(from, value);
+      await assertStanding(recovering, found, replay);
+    });
     onProgress?.(from + BigInt(value.length), found.newest.size);
   }
 }
@@ -146,6 +150,7 @@ async function replayLast(
     const latest = await archive.latestCheckpoint(log);
     if ((latest?.size ?? 0n) !== newest.size) throw new Overtaken();
     await takeLast(recovering, found, replay);
+    await assertStanding(recovering, found, replay);
     for (const tree of [newest, target]) await assertRoot(tx, recovering, sealed, tree);
     for await (const { from, entries } of unsignedAfter(recovering, replay.head)) {
       if (!(await replay.takeProven(from, entries))) break;
@@ -159,6 +164,21 @@ async function replayLast(
     done.aside = paths.length;
   });
   return done;
+}
+
+/** Whoever holds a key that leaked signs any tree: what the replayed entries say of keys counts at once. */
+async function assertStanding(
+  { log, signerFor }: Recovering,
+  { newest }: Survey,
+  { tx }: Replay,
+): Promise<void> {
+  if (newest.size === 0n) return;
+  try {
+    assertNotRetired(await signerFor(tx, log, newest.size), newest);
+  } catch (error) {
+    // What was in force on the way may be held by nobody any more; one that is comes further on.
+    if (!(error instanceof Problem && error.code === "signer-unavailable")) throw error;
+  }
 }
 
 /** From the block that the checkpoint ends in to the target: before that nobody may write. */

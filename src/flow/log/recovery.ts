@@ -6,6 +6,8 @@ export type RecoveryCode =
   | "no-checkpoint"
   /** The newest checkpoint is no note of this log's keys. */
   | "unknown-signer"
+  /** The newest checkpoint rests on a key alone that an entry below it has retired. */
+  | "retired-signer"
   /** The archive does not hold what its newest checkpoint was signed for. */
   | "archive-altered"
   /** What a sealer claimed, and may have signed, is not what append would have written. */

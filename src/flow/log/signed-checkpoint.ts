@@ -17,8 +17,20 @@ export interface CheckpointSigner {
    * @throws Problem `signer-unavailable`: nothing is signed unless all sign
    */
   sign(text: string): Promise<string>;
-  /** Undefined unless a key that is or was the log's signed the note, and for this log. */
+  /**
+   * Undefined unless a key of the log's signed the note, for this log, and one that none of the entries
+   * that the checkpoint covers has retired.
+   */
   open(note: string): Checkpoint | undefined;
+  /** Whether it is for that alone that `open` gives nothing. */
+  isRetired(note: string): boolean;
+}
+
+/** A key that is trusted besides, in checkpoints of up to `retiredAt` entries. */
+interface OtherKey {
+  vkey: Vkey;
+  /** Index of the entry that retired it. */
+  retiredAt?: bigint | undefined;
 }
 
 /** The signer of a log by what its entries 0 … size−1 say of its keys. */
@@ -30,17 +42,28 @@ export type SignerFor = (
 
 /**
  * @param keys those in force, at least one
- * @param others trusted besides, and not signed with any more, or not yet
+ * @param others not signed with any more, or not yet
  * @throws Error when a key is not one that a note can be verified with
  */
 export function checkpointSigner(
   origin: string,
   keys: readonly SigningKey[],
-  others: readonly Vkey[] = [],
+  others: readonly OtherKey[] = [],
 ): CheckpointSigner {
   const own = keys.map(({ publicKey }) => vkeyOf(origin, publicKey));
   const [vkey] = own;
   if (vkey === undefined) throw new Error("checkpoint: a log without a key");
+  const retired = new Map(others.map(({ vkey, retiredAt }) => [vkey, retiredAt]));
+  const vkeys = [...own, ...retired.keys()];
+  const read = (note: string): { checkpoint: Checkpoint; stands: boolean } | undefined => {
+    const opened = openNote(note, vkeys, verifySignature);
+    const checkpoint = "problem" in opened ? undefined : parseCheckpoint(opened.text);
+    if ("problem" in opened || checkpoint?.origin !== origin) return undefined;
+    const stands = opened.signatures.some(
+      ({ vkey }) => checkpoint.size <= (retired.get(vkey) ?? checkpoint.size),
+    );
+    return { checkpoint, stands };
+  };
   return {
     vkey,
     sign: async (text) => {
@@ -51,11 +74,10 @@ export function checkpointSigner(
       return noteOf(text, await Promise.all(lines));
     },
     open: (note) => {
-      const opened = openNote(note, [...own, ...others], verifySignature);
-      if ("problem" in opened) return undefined;
-      const checkpoint = parseCheckpoint(opened.text);
-      return checkpoint?.origin === origin ? checkpoint : undefined;
+      const found = read(note);
+      return found?.stands ? found.checkpoint : undefined;
     },
+    isRetired: (note) => read(note)?.stands === false,
   };
 }
 

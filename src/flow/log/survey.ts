@@ -18,7 +18,7 @@ import { transact } from "../../store/transact.ts";
 import { type Archived, blocks, inOrder, readLeaves, WIDTH } from "./archived.ts";
 import { parseClaim } from "./claim.ts";
 import { RecoveryError } from "./recovery.ts";
-import type { SignerFor } from "./signed-checkpoint.ts";
+import type { CheckpointSigner, SignerFor } from "./signed-checkpoint.ts";
 
 export interface Surveying extends Archived {
   /** As writer. */
@@ -45,8 +45,8 @@ export interface Survey {
 }
 
 /**
- * @throws RecoveryError `no-checkpoint`, `unknown-signer`, `archive-altered`, `archive-behind`,
- *   `log-forked`
+ * @throws RecoveryError `no-checkpoint`, `unknown-signer`, `retired-signer`, `archive-altered`,
+ *   `archive-behind`, `log-forked`
  */
 export async function survey(surveying: Surveying): Promise<Survey> {
   const { archive, sql, log } = surveying;
@@ -112,11 +112,24 @@ async function newestCheckpoint(
   }
   const { size, note } = archived;
   const signer = await transact(sql, (tx) => signerFor(tx, log, head?.size ?? 0n));
+  assertNotRetired(signer, archived);
   const checkpoint = signer.open(note);
   if (checkpoint?.size === size) return { size, root: checkpoint.root, note };
   throw new RecoveryError(
     "unknown-signer",
     `checkpoint ${size} is not signed by a key of this log`,
+  );
+}
+
+/** @throws RecoveryError `retired-signer` by what the signer knows of the log's keys */
+export function assertNotRetired(
+  signer: CheckpointSigner,
+  { size, note }: { size: bigint; note: string },
+): void {
+  if (!signer.isRetired(note)) return;
+  throw new RecoveryError(
+    "retired-signer",
+    `checkpoint ${size} rests on a key that an entry below it has retired`,
   );
 }
 
