@@ -8,7 +8,7 @@ import type { SignedReport } from "../src/flow/report/verify.ts";
 import type { Sql } from "../src/store/connect.ts";
 import type { Fleet } from "./fleet.ts";
 import type { Context } from "./history.ts";
-import { found, type Ledger, openLedger } from "./ledger.ts";
+import { found, KEYRING, type Ledger, openLedger } from "./ledger.ts";
 import type { Row } from "./measure.ts";
 import type { Sizes } from "./sizes.ts";
 
@@ -72,7 +72,7 @@ async function populate({ appender }: Ledger, sizes: Sizes): Promise<Fleet[]> {
       fleets.push((await found(appender, unique_id)).fleet);
     } else {
       const genesis = { unique_id, platform: "dotcom", billing_from: LONG_AGO };
-      await create({ appender, random: randomBytes }, NewLog.parse(genesis));
+      await create({ appender, keyring: KEYRING, random: randomBytes }, NewLog.parse(genesis));
     }
   }
   return fleets;

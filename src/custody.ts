@@ -20,6 +20,7 @@ import {
 } from "node:fs";
 import { dirname } from "node:path";
 import { ConfigError } from "./config.ts";
+import type { Purpose } from "./core/log-key.ts";
 import type { SigningKey } from "./flow/key/signing-key.ts";
 import type { HeldKeys } from "./flow/key/standing.ts";
 import { signerOf } from "./flow/report/signature.ts";
@@ -69,10 +70,13 @@ export function heldKey(key: KeyObject): SigningKey {
 export function heldKeys(keys: {
   checkpoint: readonly KeyObject[];
   receipt: readonly KeyObject[];
+  former?: Readonly<Partial<Record<Purpose, KeyObject | undefined>>>;
 }): HeldKeys {
+  const { checkpoint, receipt } = keys.former ?? {};
   return {
     checkpoint: keys.checkpoint.map(heldKey),
     receipt: keys.receipt.map(heldKey),
+    former: { checkpoint: checkpoint && heldKey(checkpoint), receipt: receipt && heldKey(receipt) },
     available: () => true,
   };
 }

@@ -5,11 +5,14 @@ import { fileURLToPath } from "node:url";
 
 export const DATA_DEFAULT = "data";
 
+type LogKeyFile = "log" | "nextLog" | "formerLog" | "receipt" | "nextReceipt" | "formerReceipt";
+type KeyFile = LogKeyFile | "issuer" | "principal";
+
 export interface DataFolder {
   postgres: string;
   archive: string;
-  /** Those that are next need not be there. */
-  keys: Record<"log" | "nextLog" | "receipt" | "nextReceipt" | "issuer" | "principal", string>;
+  /** Those that are next, or were before, need not be there. */
+  keys: Record<KeyFile, string>;
 }
 
 export function dataFolder(data: string): DataFolder {
@@ -20,8 +23,10 @@ export function dataFolder(data: string): DataFolder {
     keys: {
       log: key("log.pem"),
       nextLog: key("next-log.pem"),
+      formerLog: key("former-log.pem"),
       receipt: key("receipt.pem"),
       nextReceipt: key("next-receipt.pem"),
+      formerReceipt: key("former-receipt.pem"),
       issuer: key("issuer.pem"),
       principal: key("principal.key"),
     },

@@ -111,12 +111,15 @@ async function embedded(data: string, log: (line: string) => void): Promise<Foun
   }
 }
 
-/** The current keys are made with the folder; the next ones are put there by whoever rotates. */
+/** The current keys are made with the folder; the others are put there by whoever rotates. */
 function ownKeys(files: DataFolder["keys"]): HeldKeys {
-  const next = (file: string): KeyObject[] => (existsSync(file) ? [readSigningKey(file)] : []);
+  const found = (file: string): KeyObject[] => (existsSync(file) ? [readSigningKey(file)] : []);
+  const [checkpoint] = found(files.formerLog);
+  const [receipt] = found(files.formerReceipt);
   return heldKeys({
-    checkpoint: [ensureSigningKey(files.log), ...next(files.nextLog)],
-    receipt: [ensureSigningKey(files.receipt), ...next(files.nextReceipt)],
+    checkpoint: [ensureSigningKey(files.log), ...found(files.nextLog)],
+    receipt: [ensureSigningKey(files.receipt), ...found(files.nextReceipt)],
+    former: { checkpoint, receipt },
   });
 }
 
@@ -147,7 +150,12 @@ async function keysOf(
   if (given.kind === "files") {
     const checkpoint = given.checkpoint.map(readSigningKey);
     const receipt = given.receipt.map(readSigningKey);
-    return { keys: heldKeys({ checkpoint, receipt }), close: async () => undefined };
+    const [formerLog, formerReceipt] = [given.former.checkpoint, given.former.receipt];
+    const former = {
+      checkpoint: formerLog === undefined ? undefined : readSigningKey(formerLog),
+      receipt: formerReceipt === undefined ? undefined : readSigningKey(formerReceipt),
+    };
+    return { keys: heldKeys({ checkpoint, receipt, former }), close: async () => undefined };
   }
   const failed = ({ message }: Error): void => log(`${message}; it is started again`);
   const signer = await openSigner({ words: given.words, failed });

@@ -7,10 +7,17 @@ import type { Readable, Writable } from "node:stream";
 import { z } from "zod";
 import { decodeBase64, encodeBase64 } from "../core/text.ts";
 
-export const KEY_NAMES = ["log", "next-log", "receipt", "next-receipt"] as const;
+export const KEY_NAMES = [
+  "log",
+  "next-log",
+  "former-log",
+  "receipt",
+  "next-receipt",
+  "former-receipt",
+] as const;
 export type KeyName = (typeof KEY_NAMES)[number];
 
-/** Raw public keys by name; those that are next need not be there. */
+/** Raw public keys by name; those that are next, or were before, need not be there. */
 export type Described = Readonly<Partial<Record<KeyName, Uint8Array>>>;
 
 const Base64 = z
@@ -25,8 +32,10 @@ const Answer = z.union([
     keys: z.strictObject({
       log: KeyText,
       "next-log": KeyText.exactOptional(),
+      "former-log": KeyText.exactOptional(),
       receipt: KeyText,
       "next-receipt": KeyText.exactOptional(),
+      "former-receipt": KeyText.exactOptional(),
     }),
   }),
   z.strictObject({ id: z.string(), error: z.string() }),

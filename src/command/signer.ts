@@ -44,6 +44,7 @@ export async function openSigner(options: SignerOptions): Promise<Signer> {
 export class Signer implements HeldKeys {
   readonly checkpoint: readonly SigningKey[];
   readonly receipt: readonly SigningKey[];
+  readonly former: NonNullable<HeldKeys["former"]>;
   readonly #options: SignerOptions;
   readonly #keys: Described;
   /** Absent while none has proven itself. */
@@ -58,6 +59,9 @@ export class Signer implements HeldKeys {
     this.#keys = keys;
     this.checkpoint = this.#held("log", "next-log");
     this.receipt = this.#held("receipt", "next-receipt");
+    const [checkpoint] = this.#held("former-log");
+    const [receipt] = this.#held("former-receipt");
+    this.former = { checkpoint, receipt };
     this.#wait = this.#backoff[0];
     this.#follow(running);
   }

@@ -66,8 +66,10 @@ const WRITING = [
   "signer-unavailable",
 ] as const satisfies ProblemCode[];
 
+/** What is served is verified first, by the keys that the log is signed with. */
+const SERVING = ["archive-unavailable", "signer-unavailable"] as const satisfies ProblemCode[];
 /** Besides those of every route with a token. */
-const PROVING = ["beyond-checkpoint", "archive-unavailable"] as const satisfies ProblemCode[];
+const PROVING = ["beyond-checkpoint", ...SERVING] as const satisfies ProblemCode[];
 
 export const OPERATIONS: Readonly<Record<Route, Operation>> = {
   "GET /livez": {
@@ -160,7 +162,7 @@ export const OPERATIONS: Readonly<Record<Route, Operation>> = {
     summary: "Proofs of what a receipt promises, under the published checkpoint",
     body: json(Promised),
     success: { 200: json(KeptPromise) },
-    problems: ["invalid-receipt", "not-found", "archive-unavailable", "log-behind"],
+    problems: ["invalid-receipt", "not-found", "log-behind", ...SERVING],
   },
   "POST /v1/keys/:kid/revoke": {
     summary: "End a key",
@@ -182,12 +184,12 @@ export const OPERATIONS: Readonly<Record<Route, Operation>> = {
   "GET /logs/:log/checkpoint": {
     summary: "The published checkpoint, with what witnesses signed",
     success: { 200: text(Checkpoint) },
-    problems: [],
+    problems: [...SERVING],
   },
   "GET /logs/:log/checkpoint/:size": {
     summary: "An earlier checkpoint",
     success: { 200: text(Checkpoint) },
-    problems: ["beyond-checkpoint"],
+    problems: ["beyond-checkpoint", ...SERVING],
   },
   "GET /logs/:log/tile/:path": {
     summary: "A tile or an entry bundle (C2SP tlog-tiles); the path has several segments",
@@ -290,6 +292,6 @@ export const OPERATIONS: Readonly<Record<Route, Operation>> = {
     summary: "One build: its charge in full arithmetic, its report, its entry",
     query: JobSearch,
     success: { 200: json(Explanation) },
-    problems: ["invalid-request", "archive-unavailable"],
+    problems: ["invalid-request", ...SERVING],
   },
 };

@@ -16,6 +16,7 @@ const GUARDED = {
   keys: CHANGE,
   checkpoints: CHANGE | TRUNCATE,
   cosignatures: CHANGE | TRUNCATE,
+  first_keys: CHANGE | TRUNCATE,
 };
 const APPEND_ONLY = Object.keys(GUARDED);
 

@@ -30,6 +30,8 @@ export interface House extends Service {
   /** What the service logged, a line for each record. */
   logged: string[];
   clock: { time: number; now(): number };
+  /** Other processes on the same database and archive; they end with the house. */
+  besides: Service[];
   close(): Promise<void>;
 }
 
@@ -38,7 +40,29 @@ export async function openHouse(more: Partial<Config> = {}, keys: HeldKeys = KEY
   const database = await freshDatabase();
   const archive = await mkdtemp(join(tmpdir(), "minutebook-http-"));
   const clock = { time: Date.parse(NOW), now: () => clock.time };
-  const logged: string[] = [];
+  const besides: Service[] = [];
+  const ground = { database, archive, clock, logged: [], besides };
+  const service = await started(ground, keys, more);
+  const close = async (): Promise<void> => {
+    for (const other of [...besides, service]) await other.stop();
+    await database.drop();
+    await rm(archive, { recursive: true, force: true });
+  };
+  return { ...service, ...ground, close };
+}
+
+/** Another process of the same service. */
+export async function beside(house: House, keys: HeldKeys): Promise<Service> {
+  const service = await started(house, keys, {});
+  house.besides.push(service);
+  return service;
+}
+
+async function started(
+  { database, archive, clock, logged }: Pick<House, "database" | "archive" | "clock" | "logged">,
+  keys: HeldKeys,
+  more: Partial<Config>,
+): Promise<Service> {
   const foundation = {
     writerUrl: database.urls.writer,
     readerUrl: database.urls.reader,
@@ -51,13 +75,7 @@ export async function openHouse(more: Partial<Config> = {}, keys: HeldKeys = KEY
   };
   const config = { ...readConfig({ VERIFIER_THREADS: "1" }), ...more };
   const log = openLog("info", { write: (line) => void logged.push(line) });
-  const service = await startOn(foundation, { config, log, clock });
-  const close = async (): Promise<void> => {
-    await service.stop();
-    await database.drop();
-    await rm(archive, { recursive: true, force: true });
-  };
-  return { ...service, database, archive, logged, clock, close };
+  return await startOn(foundation, { config, log, clock });
 }
 
 type Scope = Partial<Omit<Principal["grants"][number], "role">>;

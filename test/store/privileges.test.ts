@@ -126,7 +126,7 @@ test("a role that may create in the database is refused", async () => {
   expect(await reasons(sql)).toEqual([`it may create in database ${databaseName()}`]);
 });
 
-const GUARDED = ["entries", "jobs", "reports", "keys", "checkpoints", "cosignatures"];
+const GUARDED = ["entries", "jobs", "reports", "keys", "checkpoints", "cosignatures", "first_keys"];
 
 test.each<[string, (table: string) => string]>([
   ["dropped", (table) => `drop trigger ${table}_append_only on ${table}`],
@@ -203,6 +203,7 @@ test("what is written once refuses the owner too, and a superuser under session_
     "truncate entries",
     "truncate checkpoints",
     "truncate cosignatures",
+    "truncate first_keys",
   ]) {
     await expect(db.owner.unsafe(statement), statement).rejects.toThrow(/append-only/);
     await expect(

@@ -6,6 +6,7 @@ import { formatVkey, parseVkey, type Vkey } from "../../core/note.ts";
 import { Problem } from "../../core/problem.ts";
 import { receiptKeyName } from "../../core/receipt.ts";
 import type { Sql, Transaction } from "../../store/connect.ts";
+import { type FirstKeys, readFirstKeys } from "../../store/first-keys.ts";
 import { readLogKeys } from "../../store/registers.ts";
 import type { Clock } from "../clock.ts";
 import { spoken } from "../log/failure.ts";
@@ -16,7 +17,9 @@ import {
 } from "../log/signed-checkpoint.ts";
 import type { SigningKey } from "./signing-key.ts";
 import {
+  firstKeys,
   type HeldKeys,
+  heldFor,
   inForce,
   type StandingKeys,
   signerUnavailable,
@@ -25,6 +28,8 @@ import {
 
 export interface Keyring {
   signerFor: SignerFor;
+  /** What a log of this id begins under if it is made here. */
+  firstKeys(log: string): FirstKeys;
   /** Who signs a log's receipts now. @throws Problem `signer-unavailable`, `busy` */
   receiptSigner(log: string): Promise<ReceiptSigner>;
   /**
@@ -64,20 +69,24 @@ export function openKeyring(options: {
 }): Keyring {
   const { serviceName, held } = options;
   const signers = new Map<string, { of: string; signer: CheckpointSigner }>();
-  const kids = new Map(held.receipt.map((key) => [key, thumbprint(key.publicKey)]));
+  const receiptKeys = heldFor(held, "receipt");
+  const kids = new Map(receiptKeys.map((key) => [key, thumbprint(key.publicKey)]));
   let former = 0;
 
-  function keysOf(log: string, entries: LogKeys): StandingKeys {
-    return standingKeys(entries, `${serviceName}/${log}`, held);
+  const originOf = (log: string): string => `${serviceName}/${log}`;
+
+  function keysOf(log: string, { entries, first }: Folded): StandingKeys {
+    return standingKeys(entries, originOf(log), held, first);
   }
 
   const { standing, forget } = openStanding(options, keysOf);
   return {
     standing,
     forget,
+    firstKeys: (log) => firstKeys(originOf(log), held),
     standingIn: async (tx, log) => {
-      const entries = (await readFolded(tx, [log]))(log);
-      return { entries, keys: keysOf(log, entries) };
+      const folded = (await readFolded(tx, [log]))(log);
+      return { entries: folded.entries, keys: keysOf(log, folded) };
     },
     receiptSigner: async (log) => {
       if (!held.available()) throw signerUnavailable(new Error("keys: the signer is away"));
@@ -88,8 +97,8 @@ export function openKeyring(options: {
       return { origin: keys.origin, kid: kids.get(key) ?? "", key };
     },
     receiptKey: async (log, kid) => {
-      const ours = held.receipt.find((key) => kids.get(key) === kid);
-      const name = receiptKeyName(`${serviceName}/${log}`);
+      const ours = receiptKeys.find((key) => kids.get(key) === kid);
+      const name = receiptKeyName(originOf(log));
       if (ours !== undefined) return parseVkey(formatVkey(name, ours.publicKey));
       if (former >= FORMER_MAX) throw new Problem("busy");
       former += 1;
@@ -104,7 +113,9 @@ export function openKeyring(options: {
     },
     signerFor: async (tx, log, size) => {
       const keys = keysOf(log, (await readFolded(tx, [log], size))(log));
-      const of = keys.checkpoint.map(({ vkey, state, index }) => `${state} ${index} ${vkey}`).join("\n");
+      const of = keys.checkpoint
+        .map(({ vkey, state, index }) => `${state} ${index} ${vkey}`)
+        .join("\n");
       const before = signers.get(log);
       if (before?.of === of) return before.signer;
       const signer = signerOf(keys);
@@ -118,7 +129,7 @@ export function openKeyring(options: {
 /** What was asked for within the last second is not asked for again. */
 function openStanding(
   { sql, clock }: { sql: Sql; clock: Clock },
-  keysOf: (log: string, entries: LogKeys) => StandingKeys,
+  keysOf: (log: string, folded: Folded) => StandingKeys,
 ): Pick<Keyring, "standing" | "forget"> {
   const known = new Map<string, { keys: Promise<StandingKeys>; at: number }>();
 
@@ -169,20 +180,30 @@ function signerOf({ origin, checkpoint }: StandingKeys): CheckpointSigner {
   return checkpointSigner(origin, inForce(checkpoint), others);
 }
 
+interface Folded {
+  entries: LogKeys;
+  first?: FirstKeys | undefined;
+}
+
 /** By log, the entries below `size`; all, if it is absent. */
 async function readFolded(
   sql: Sql | Transaction,
   logs: readonly string[],
   size?: bigint,
-): Promise<(log: string) => LogKeys> {
-  const folded = new Map(logs.map((log) => [log, new LogKeys()]));
-  for (const { log, index, bytes } of await readLogKeys(sql, logs)) {
+): Promise<(log: string) => Folded> {
+  const folded = new Map(logs.map((log): [string, Folded] => [log, { entries: new LogKeys() }]));
+  const [named, begun] = await Promise.all([readLogKeys(sql, logs), readFirstKeys(sql, logs)]);
+  for (const { log, index, bytes } of named) {
     if (size !== undefined && index >= size) continue;
     const entry = decodeEntry(bytes);
     if (typeof entry === "string" || entry.kind !== "log_key") {
       throw new Error("keyring: another kind of entry");
     }
-    folded.get(log)?.apply(entry);
+    folded.get(log)?.entries.apply(entry);
   }
-  return (log) => folded.get(log) ?? new LogKeys();
+  for (const { log, ...first } of begun) {
+    const known = folded.get(log);
+    if (known !== undefined) known.first = first;
+  }
+  return (log) => folded.get(log) ?? { entries: new LogKeys() };
 }

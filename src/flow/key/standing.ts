@@ -3,12 +3,15 @@ import type { LogKeys, Purpose } from "../../core/log-key.ts";
 import { formatVkey } from "../../core/note.ts";
 import { Problem } from "../../core/problem.ts";
 import { receiptKeyName } from "../../core/receipt.ts";
+import type { FirstKeys } from "../../store/first-keys.ts";
 import type { SigningKey } from "./signing-key.ts";
 
 export interface HeldKeys {
-  /** The key of logs whose entries name none; behind it, where there is one, the next. */
+  /** The key that new logs begin under; behind it, where there is one, the next. */
   readonly checkpoint: readonly SigningKey[];
   readonly receipt: readonly SigningKey[];
+  /** Those of before, for logs that are signed with them still. */
+  readonly former?: Readonly<Partial<Record<Purpose, SigningKey | undefined>>>;
   /** Whether signatures are to be had, as far as is known: asked before anything is accepted. */
   available(): boolean;
 }
@@ -30,12 +33,39 @@ export interface StandingKeys extends Readonly<Record<Purpose, readonly Standing
   readonly origin: string;
 }
 
-export function standingKeys(entries: LogKeys, origin: string, held: HeldKeys): StandingKeys {
+/** @param first of a log that came back from its archive it is not known: the oldest that is held */
+export function standingKeys(
+  entries: LogKeys,
+  origin: string,
+  held: HeldKeys,
+  first: FirstKeys | undefined,
+): StandingKeys {
+  const of = (purpose: Purpose, name: string): StandingKey[] =>
+    standing(entries, purpose, vkeysOf(name, heldFor(held, purpose)), first?.[purpose]);
   return {
     origin,
-    checkpoint: standing(entries, "checkpoint", origin, held.checkpoint),
-    receipt: standing(entries, "receipt", receiptKeyName(origin), held.receipt),
+    checkpoint: of("checkpoint", origin),
+    receipt: of("receipt", receiptKeyName(origin)),
   };
+}
+
+/** The keys that a log begins under which is made here. */
+export function firstKeys(origin: string, { checkpoint, receipt }: HeldKeys): FirstKeys {
+  const firstOf = (name: string, keys: readonly SigningKey[]): string => {
+    const [vkey] = vkeysOf(name, keys).keys();
+    if (vkey === undefined) throw new Error("keys: a service without a key");
+    return vkey;
+  };
+  return {
+    checkpoint: firstOf(origin, checkpoint),
+    receipt: firstOf(receiptKeyName(origin), receipt),
+  };
+}
+
+/** Oldest first. */
+export function heldFor({ former, ...held }: HeldKeys, purpose: Purpose): readonly SigningKey[] {
+  const before = former?.[purpose];
+  return before === undefined ? held[purpose] : [before, ...held[purpose]];
 }
 
 /**
@@ -57,23 +87,31 @@ export function signerUnavailable(cause: Error): Problem {
   return problem;
 }
 
+function vkeysOf(name: string, held: readonly SigningKey[]): Map<string, SigningKey> {
+  return new Map(held.map((key) => [formatVkey(name, key.publicKey), key]));
+}
+
 function standing(
   entries: LogKeys,
   purpose: Purpose,
-  name: string,
-  held: readonly SigningKey[],
+  held: ReadonlyMap<string, SigningKey>,
+  recorded: string | undefined,
 ): StandingKey[] {
-  const unnamed = new Map(held.map((key) => [formatVkey(name, key.publicKey), key]));
-  const [first] = unnamed.keys();
-  const named = entries.named(purpose).map(({ vkey, state, index }): StandingKey => {
-    const key = unnamed.get(vkey);
-    unnamed.delete(vkey);
-    return { vkey, index, state: state === "added" ? "in_force" : state, ...(key && { key }) };
+  const vkeys = [...held.keys()];
+  const first = recorded ?? vkeys[0];
+  const show = (vkey: string, state: KeyState, index?: bigint): StandingKey => {
+    const key = held.get(vkey);
+    return { vkey, state, ...(index !== undefined && { index }), ...(key && { key }) };
+  };
+  const named = entries.named(purpose).map(({ vkey, state, index }) => {
+    return show(vkey, state === "added" ? "in_force" : state, index);
   });
-  const rest = Array.from(unnamed, ([vkey, key]): StandingKey => {
-    const isFirst = vkey === first && entries.firstInForce(purpose);
-    return { vkey, state: isFirst ? "in_force" : "held", key };
-  });
-  const [oldest] = rest;
-  return oldest?.state === "in_force" ? [oldest, ...named, ...rest.slice(1)] : [...named, ...rest];
+  const known = new Set([first, ...named.map(({ vkey }) => vkey)]);
+  // What is older than a log's first key was never to be one of its keys.
+  const later = first === undefined ? [] : vkeys.slice(vkeys.indexOf(first) + 1);
+  const rest = later.filter((vkey) => !known.has(vkey)).map((vkey) => show(vkey, "held"));
+  const isNamed = named.some(({ vkey }) => vkey === first);
+  if (first === undefined || isNamed) return [...named, ...rest];
+  if (entries.firstInForce(purpose)) return [show(first, "in_force"), ...named, ...rest];
+  return [...named, show(first, "held"), ...rest];
 }

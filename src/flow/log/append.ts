@@ -11,6 +11,7 @@ import { Problem } from "../../core/problem.ts";
 import { instantText } from "../../core/unit.ts";
 import type { Transaction } from "../../store/connect.ts";
 import { insertEntries, readGenesis } from "../../store/entries.ts";
+import { type FirstKeys, insertFirstKeys } from "../../store/first-keys.ts";
 import { createHead, lockCreation } from "../../store/heads.ts";
 import { transact } from "../../store/transact.ts";
 import { Chain } from "./chain.ts";
@@ -37,8 +38,12 @@ export interface Appender {
   reports(log: string, verdicts: readonly Fit[]): Promise<Outcome[]>;
   /** Any entry but a report's. @throws Problem as `admit` and `make` say, and as `reports` does */
   control<K extends Kind>(log: string, kind: K, make: Make<K>): Promise<Receipt>;
-  /** Entry 0 of a new log. @throws Problem `log-exists` if its instance has one */
-  create(body: Body<"log">, log: string): Promise<Receipt>;
+  /**
+   * Entry 0 of a new log, which begins under these keys.
+   *
+   * @throws Problem `log-exists` if its instance has one
+   */
+  create(body: Body<"log">, log: string, first: FirstKeys): Promise<Receipt>;
   /**
    * Entries that the archive has and this database lacks, in one transaction: all that `work` takes,
    * or nothing. @throws RecoveryError; Problem `busy`
@@ -101,9 +106,9 @@ export function openAppender(options: AppendOptions): Appender {
         const item = { verdicts, resolve, reject };
         lanes.push(log, { kind: "shared", size: verdicts.length, item });
       }),
-    create: (body, log) =>
+    create: (body, log, first) =>
       inTurn((resolve, reject) => {
-        transact(options.sql, (tx) => createLog(options, tx, { body, log })).then(
+        transact(options.sql, (tx) => createLog(options, tx, { body, log, first })).then(
           resolve,
           (error: unknown) => {
             reject(said(options, error));
@@ -171,7 +176,7 @@ function said(options: AppendOptions, error: unknown): unknown {
 async function createLog(
   { clock, hash }: Committing,
   tx: Transaction,
-  { body, log }: { body: Body<"log">; log: string },
+  { body, log, first }: { body: Body<"log">; log: string; first: FirstKeys },
 ): Promise<Receipt> {
   // Before the look: two creations of one instance must not both find nothing.
   await lockCreation(tx);
@@ -184,6 +189,8 @@ async function createLog(
   const chain = new Chain(log, { size: 0n, leaf: GENESIS_PREV }, at, hash);
   const { index, leaf } = chain.append("log", body).stored;
   await insertEntries(tx, log, at, chain.entries);
+  // In one transaction: whoever seals the log knows what it began under, in whatever order it holds keys.
+  await insertFirstKeys(tx, log, first);
   await createHead(tx, log, { ...chain.tip, controlIndex: -1n });
   return { index, leaf, at, written: true };
 }

@@ -4,6 +4,7 @@ import { BODY } from "../../core/entry.ts";
 import { encodeHex } from "../../core/text.ts";
 import { IntegerText } from "../../core/unit.ts";
 import type { Random } from "../clock.ts";
+import type { Keyring } from "../key/keyring.ts";
 import { announce, type ServiceVersion } from "./announce.ts";
 import type { Appender } from "./append.ts";
 import { salt } from "./chain.ts";
@@ -26,17 +27,24 @@ export const NewLog = BODY.log.omit({ salt: true }).extend({
 });
 export type NewLog = z.infer<typeof NewLog>;
 
+export interface Creating {
+  appender: Appender;
+  keyring: Pick<Keyring, "firstKeys">;
+  random: Random;
+  /** Announced as entry 1; without it, at the next start of a service. */
+  service?: ServiceVersion;
+}
+
 /**
- * @param service announced as entry 1; without it, at the next start of a service
- *
  * @throws Problem `log-exists`
  */
 export async function create(
-  { appender, random, service }: { appender: Appender; random: Random; service?: ServiceVersion },
+  { appender, keyring, random, service }: Creating,
   input: NewLog,
 ): Promise<{ log: string } & Receipt> {
   const log = encodeHex(random(LOG_ID_BYTES));
-  const receipt = await appender.create({ ...input, salt: salt(random) }, log);
+  const body = { ...input, salt: salt(random) };
+  const receipt = await appender.create(body, log, keyring.firstKeys(log));
   // The log stands whether or not this one gets through; the next start announces what is missing.
   if (service !== undefined) {
     await announce({ appender, random }, log, service).catch(() => undefined);
