@@ -2,6 +2,7 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { z } from "zod";
 import { AgentError } from "./failure.ts";
+import { Patience } from "./patience.ts";
 
 /** What the client needs of the world. */
 export interface Surroundings {
@@ -42,7 +43,8 @@ export interface Answer {
 /** The answer asks to come again, or comes from something in between (RFC 9110 §15). */
 const TRANSIENT = new Set([408, 429, 500, 502, 503, 504]);
 const TIMEOUT_MS = 60_000;
-const ANSWER_BYTES_MAX = 4 * 1024 * 1024;
+/** 500 proofs, each with an entry that holds a report of 4 KiB. */
+const ANSWER_BYTES_MAX = 8 * 1024 * 1024;
 const PAUSE_MS_FIRST = 500;
 const PAUSE_MS_MAX = 60_000;
 /** A server that asks for more patience than this is asked again all the same. */
@@ -76,41 +78,49 @@ export class Client {
   }
 
   /**
-   * One answer that is worth reading, however long it takes, or as many `attempts` as are given.
+   * One answer that is worth reading, however long it takes, or as long as there is patience.
    * @param path without a leading slash
-   * @throws AgentError `unavailable`, after the last attempt
+   * @throws AgentError `unavailable`, where that is over, or would be before the server wants to be asked
    */
   async request(
     path: string,
     post?: { type: string; body: string },
-    attempts = Number.POSITIVE_INFINITY,
+    patience: Patience = new Patience(Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY),
   ): Promise<Answer> {
     for (let attempt = 0; ; attempt++) {
-      const { answer, reason, retryAfterMs } = await this.#try(path, post);
+      const { answer, reason, retryAfterMs } = await this.#try(path, post, patience);
       if (answer !== undefined) return answer;
-      if (attempt + 1 >= attempts) {
-        throw new AgentError("unavailable", `${this.server} does not answer: ${reason}.`);
-      }
       const { surroundings, signal, onRetry } = this.#options;
       const longest = Math.min(PAUSE_MS_MAX, PAUSE_MS_FIRST * 2 ** Math.min(attempt, 20));
       // Between half and all of it: thousands of agents must not come back at the same moment.
       const ms = Math.max(retryAfterMs, Math.ceil(longest * (0.5 + surroundings.random() / 2)));
+      if (attempt + 1 >= patience.attempts || ms >= patience.leftMs) {
+        throw new AgentError("unavailable", `${this.server} does not answer: ${reason}.`);
+      }
       onRetry?.(reason, ms);
       await surroundings.sleep(ms, signal);
+      patience.spend(ms);
     }
   }
 
-  async pause(ms: number): Promise<void> {
+  /** @throws AgentError `unavailable`, where patience does not last for it */
+  async pause(ms: number, patience: Patience): Promise<void> {
+    if (ms >= patience.leftMs) {
+      throw new AgentError("unavailable", `${this.server} does not show its newest yet.`);
+    }
     await this.#options.surroundings.sleep(ms, this.#options.signal);
+    patience.spend(ms);
   }
 
   async #try(
     path: string,
     post: { type: string; body: string } | undefined,
+    patience: Patience,
   ): Promise<{ answer?: Answer; reason: string; retryAfterMs: number }> {
     const { surroundings, signal, timeoutMs = TIMEOUT_MS } = this.#options;
-    const limit = AbortSignal.timeout(timeoutMs);
+    const limit = AbortSignal.timeout(Math.max(1, Math.ceil(Math.min(timeoutMs, patience.leftMs))));
     const sent = surroundings.now();
+    const begun = performance.now();
     try {
       const response = await surroundings.fetch(new URL(path, this.#base), {
         method: post === undefined ? "GET" : "POST",
@@ -134,6 +144,8 @@ export class Client {
       signal?.throwIfAborted();
       if (error instanceof AgentError) throw error;
       return { reason: reasonOf(error), retryAfterMs: 0 };
+    } finally {
+      patience.spend(performance.now() - begun);
     }
   }
 

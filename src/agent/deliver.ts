@@ -1,12 +1,11 @@
 /** Sends a spool in the order of its counters, for as long as it takes. */
-import { createHash } from "node:crypto";
 import { z } from "zod";
 import { HOLD_CODES, JWS_CHARS_MAX } from "../core/entry.ts";
 import { ReceiptResult } from "../core/receipt.ts";
-import { encodeBase64 } from "../core/text.ts";
 import { LogId } from "../core/unit.ts";
 import { type Answer, type Client, parseAnswer, refusal } from "./client.ts";
 import { AgentError } from "./failure.ts";
+import { digestOf } from "./promise.ts";
 import type { Spool } from "./spool.ts";
 import { Result } from "./spool-record.ts";
 
@@ -67,7 +66,7 @@ export async function deliver(
   }
 }
 
-/** Codes that a later service invents are refusals: what stands or waits on the log has these names. */
+/** Codes that a later service invents count as refusals here, and as no answer where the log is held to it. */
 export function outcomeOf(code: string): Outcome {
   if (HELD.has(code)) return "held";
   return OUTCOMES.find((outcome) => outcome === code) ?? "refused";
@@ -130,12 +129,10 @@ function withoutOthers(result: unknown): unknown {
   if (typeof result !== "object" || result === null) return result;
   const members = Object.entries(result);
   return Object.fromEntries(
-    members.filter(([name, value]) => name in ReceiptResult.shape || typeof value === "string"),
+    members.filter(
+      ([name, value]) => Object.hasOwn(ReceiptResult.shape, name) || typeof value === "string",
+    ),
   );
-}
-
-function digestOf(jws: string): string {
-  return encodeBase64(createHash("sha256").update(jws).digest());
 }
 
 function* batches(reports: Iterable<string>, size: number): Generator<string[]> {

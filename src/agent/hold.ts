@@ -4,29 +4,32 @@
  */
 import { z } from "zod";
 import type { Checkpoint } from "../core/checkpoint.ts";
-import { instantText } from "../core/unit.ts";
+import { Breach } from "./breach.ts";
 import { type Client, parseAnswer, refusal } from "./client.ts";
-import { type Evidence, type Reason, writeEvidence } from "./evidence.ts";
 import { AgentError } from "./failure.ts";
+import { type Findings, nothingFound } from "./findings.ts";
+import { Patience } from "./patience.ts";
+import { digestOf, isOverdue, lastIndex, unanswered } from "./promise.ts";
 import {
   divergenceOf,
-  isOverdue,
   judge,
   keptCheckpoint,
   keyEntries,
-  lastIndex,
   openCheckpoint,
   Proved,
 } from "./proof.ts";
 import type { Spool } from "./spool.ts";
 import type { Answered, Divergence, Range } from "./spool-record.ts";
 import type { AgentState } from "./state.ts";
-import { learn, type Standing, standingOf, type Trust } from "./trust.ts";
+import { learn, standingOf, type Trust } from "./trust.ts";
 
-/** Proving can wait for the next run; reports must not wait for it. */
+/** Proving can wait for the next run, and reports must not wait for it: a host imports every few minutes. */
+const PATIENCE_MS = 20_000;
 const ATTEMPTS = 4;
 /** A reader that lags, or a policy of witnesses that changed, shows an older checkpoint for a while. */
 const PAUSES_MS = [1_000, 2_000, 4_000, 8_000, 16_000, 32_000];
+/** No reader lags for longer, where there is no patience to see. */
+const LAG_MS = 7_000;
 /** Of a receipt, and of a log that shows nothing yet. */
 const Refusal = z.object({ code: z.enum(["invalid-receipt", "not-found"]) });
 
@@ -34,21 +37,10 @@ export interface Holding {
   state: AgentState;
   log: string;
   client: Client;
+  /** In all; 20 seconds when left out. */
+  patience?: Patience;
   /** Told of promises looked at, of how many. */
   onProgress?: ((done: number, total: number) => void) | undefined;
-}
-
-/** Promises by what this run found; each is one request's receipt. */
-export interface Findings {
-  /** False where no key of the log is known: then nothing can be proven, and nothing is deleted. */
-  provable: boolean;
-  proven: number;
-  pending: number;
-  broken: number;
-  unverified: number;
-  missing: number;
-  forged: number;
-  divergence: Divergence;
 }
 
 interface Served {
@@ -63,25 +55,36 @@ interface Served {
  */
 export async function hold(holding: Holding): Promise<Findings> {
   const trust = holding.state.trust(holding.log);
-  if (trust === undefined) return nothing(false);
+  if (trust === undefined) return nothingFound(false);
   return await new Holder(holding, trust).run();
 }
 
 class Holder {
   readonly #holding: Holding;
   readonly #spool: Spool;
-  readonly #findings = nothing(true);
+  readonly #findings = nothingFound(true);
+  readonly #patience: Patience;
+  readonly #breach: Breach;
   #trust: Trust;
   /** The newest answer of this run. */
   #served: Served | undefined;
   /** Nothing of the log is shown: asking for another promise would tell no more. */
   #silent = false;
-  #gives: boolean | undefined;
+  /** What is overdue could not be judged: no entry is shown. */
+  #isMute = false;
 
   constructor(holding: Holding, trust: Trust) {
     this.#holding = holding;
     this.#spool = holding.state.spool(holding.log);
+    this.#patience = holding.patience ?? new Patience(PATIENCE_MS, ATTEMPTS);
     this.#trust = trust;
+    this.#breach = new Breach({
+      spool: this.#spool,
+      client: holding.client,
+      evidence: holding.state.evidence,
+      findings: this.#findings,
+      trust: () => this.#trust,
+    });
   }
 
   async run(): Promise<Findings> {
@@ -96,6 +99,7 @@ class Holder {
     const asked = this.#served !== undefined || this.#silent;
     const last = asked ? undefined : this.#anyReceipt();
     if (last !== undefined) await this.#ask(last);
+    if (this.#isMute) throw this.#mute();
     return this.#findings;
   }
 
@@ -108,16 +112,14 @@ class Holder {
       standing = standingOf(this.#trust, answered);
     }
     if (standing === "good") await this.#prove(answered);
-    else this.#doWithout(answered, standing);
+    else this.#breach.doWithout(answered, standing);
   }
 
   async #prove(answered: Answered): Promise<void> {
-    const { promise } = answered;
-    const at = this.#now;
-    const late = isOverdue(answered, at);
+    const late = isOverdue(answered, this.#now);
     const last = lastIndex(answered);
     if (last === undefined) {
-      this.#spool.prove({ promise, at, reports: [] });
+      this.#breach.promisedNothing(answered);
       return;
     }
     // What was not covered a moment ago is not worth a request, until its time is over.
@@ -128,30 +130,55 @@ class Holder {
     }
     const served = await this.#ask(answered);
     if (this.#findings.divergence !== "") return;
-    if (served === undefined) {
-      if (late) this.#break(answered, "refused");
-      else this.#findings.pending += 1;
-      return;
+    if (served !== undefined) this.#judge(answered, served);
+    else if (late) this.#breach.break(answered, "refused");
+    else this.#findings.pending += 1;
+  }
+
+  #judge(answered: Answered, { checkpoint, proved }: Served): void {
+    const { log } = this.#holding;
+    const at = this.#now;
+    const reportOf = ownReports(this.#spool, answered);
+    const verdict = judge(answered, proved, { ...checkpoint, log }, at, reportOf);
+    switch (verdict.kind) {
+      case "broken":
+        this.#breach.break(answered, verdict.reason, proved);
+        break;
+      case "mute":
+        this.#findings.pending += 1;
+        this.#isMute ||= isOverdue(answered, at);
+        break;
+      case "pending":
+        this.#findings.pending += 1;
+        break;
+      case "proven": {
+        this.#findings.proven += 1;
+        this.#spool.prove({ promise: answered.promise, at, reports: verdict.reports });
+        const reports = unanswered(answered);
+        if (reports.length > 0) this.#spool.repeat({ at, reports });
+        break;
+      }
     }
-    const verdict = judge(answered, served.proved, served.checkpoint, at);
-    if (verdict.kind === "broken") this.#break(answered, verdict.reason, served.proved);
-    else this.#findings[verdict.kind] += 1;
-    if (verdict.kind === "proven") this.#spool.prove({ promise, at, reports: verdict.reports });
   }
 
   /** Undefined when the service will not prove the receipt, or the log has diverged. */
   async #ask(answered: Answered): Promise<Served | undefined> {
     const before = this.#before();
-    const patience = this.#spool.divergence === "" ? PAUSES_MS : [];
-    for (const pause of [...patience, undefined]) {
+    const pauses = this.#spool.divergence === "" ? PAUSES_MS : [];
+    let waited = 0;
+    for (const pause of [...pauses, undefined]) {
       const proved = await this.#request(answered, before);
       if (proved === undefined) return undefined;
       const checkpoint = openCheckpoint(this.#trust, proved.checkpoint);
       if (checkpoint === undefined) throw this.#untrusted();
       const divergence = divergenceOf(before, checkpoint, proved.consistency);
       if (divergence === "") return this.#follow({ proved, checkpoint });
-      if (pause === undefined) this.#diverge(divergence, { proved, checkpoint });
-      else await this.#holding.client.pause(pause);
+      if (pause === undefined || (waited >= LAG_MS && pause >= this.#patience.leftMs)) {
+        this.#diverge(divergence, { proved, checkpoint });
+        return undefined;
+      }
+      await this.#holding.client.pause(pause, this.#patience);
+      waited += pause;
     }
     return undefined;
   }
@@ -164,7 +191,7 @@ class Holder {
     const since = before !== undefined && before.size > 0n ? { since: String(before.size) } : {};
     const body = JSON.stringify({ receipt, results, ...since });
     const post = { type: "application/json", body };
-    const answer = await client.request("v1/receipts/prove", post, ATTEMPTS);
+    const answer = await client.request("v1/receipts/prove", post, this.#patience);
     if (answer.status === 200) return parseAnswer(Proved, client, answer);
     const refused = Refusal.safeParse(answer.body).data;
     if (refused === undefined) throw refusal(client, "to prove a receipt", answer);
@@ -194,7 +221,7 @@ class Holder {
   #diverge(divergence: Exclude<Divergence, "">, { checkpoint, proved }: Served): void {
     this.#findings.divergence = divergence;
     if (this.#spool.divergence === divergence) return; // found, and acted upon, in an earlier run
-    this.#write({ reason: divergence, answer: proved });
+    this.#breach.write({ reason: divergence, answer: proved });
     const reports =
       divergence === "rolled-back" ? this.#lost(checkpoint, proved) : this.#spool.kept();
     this.#spool.repeat({ at: this.#now, reports });
@@ -210,42 +237,9 @@ class Holder {
       if (last === undefined || last < size) continue;
       lost.push([answered.first, answered.first + answered.results.length]);
       if (last >= covered || standingOf(this.#trust, answered) !== "good") continue;
-      this.#write({ reason: "rolled-back", answer }, answered);
+      this.#breach.write({ reason: "rolled-back", answer }, answered);
     }
     return lost;
-  }
-
-  #break(answered: Answered, reason: Reason, answer?: Proved): void {
-    this.#findings.broken += 1;
-    this.#write({ reason, ...(answer && { answer }) }, answered);
-    this.#repeat(answered, 1);
-  }
-
-  /** Sent again after a day, if the service gives receipts now, the reports get one that is good. */
-  #doWithout(answered: Answered, standing: Exclude<Standing, "good">): void {
-    this.#findings[standing] += 1;
-    if (standing === "forged") this.#write({ reason: "forged-receipt" }, answered);
-    if (!isOverdue(answered, this.#now) || !this.#givesReceipts()) return;
-    if (standing === "unverified") this.#write({ reason: "unknown-key" }, answered);
-    this.#repeat(answered, 0);
-  }
-
-  #repeat({ first, promise, results }: Answered, broken: number): void {
-    const reports: Range[] = [[first, first + results.length]];
-    this.#spool.repeat({ at: this.#now, reports, promises: [promise], broken });
-  }
-
-  #write(finding: Pick<Evidence, "reason" | "answer">, answered?: Answered): void {
-    const promise = answered?.receipt !== undefined && {
-      promise: { receipt: answered.receipt, results: answered.results },
-    };
-    writeEvidence(this.#holding.state.evidence, {
-      ...finding,
-      found_at: instantText(this.#now),
-      trust: this.#trust,
-      ...promise,
-      kept_checkpoint: this.#spool.checkpoint,
-    });
   }
 
   #anyReceipt(): Answered | undefined {
@@ -255,15 +249,15 @@ class Holder {
     return undefined;
   }
 
-  /** The last answer had a good one. */
-  #givesReceipts(): boolean {
-    const last = this.#spool.lastAnswer();
-    this.#gives ??= last !== undefined && standingOf(this.#trust, last) === "good";
-    return this.#gives;
-  }
-
   #before(): Checkpoint | undefined {
     return keptCheckpoint(this.#spool.checkpoint);
+  }
+
+  #mute(): AgentError {
+    return new AgentError(
+      "protocol",
+      `${this.#holding.client.server} proves that entries stand, and does not show them: it hides them, or is older than this agent. Nothing of that is taken for proven.`,
+    );
   }
 
   #untrusted(): AgentError {
@@ -279,7 +273,15 @@ class Holder {
   }
 }
 
-function nothing(provable: boolean): Findings {
-  const counts = { proven: 0, pending: 0, broken: 0, unverified: 0, missing: 0, forged: 0 };
-  return { provable, ...counts, divergence: "" };
+/** The reports of an answer by their digests; read from the files only if one is asked for. */
+function ownReports(
+  spool: Spool,
+  { first, results }: Answered,
+): (digest: string) => string | undefined {
+  let known: Map<string, string> | undefined;
+  return (digest) => {
+    const texts = (): Generator<string> => spool.texts([first, first + results.length]);
+    known ??= new Map(Array.from(texts(), (jws) => [digestOf(jws), jws]));
+    return known.get(digest);
+  };
 }

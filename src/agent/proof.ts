@@ -4,15 +4,15 @@
  */
 import { z } from "zod";
 import { type Checkpoint, parseCheckpoint } from "../core/checkpoint.ts";
-import { type Body, decodeEntry } from "../core/entry.ts";
-import { type Hash, leafHash } from "../core/hash.ts";
+import { decodeEntry, ENTRY_BYTES_MAX, type EntryOf } from "../core/entry.ts";
+import { leafHash } from "../core/hash.ts";
 import { openNote } from "../core/note.ts";
 import { verifyConsistency, verifyInclusion } from "../core/proof.ts";
-import { MERGE_DELAY_MS } from "../core/receipt.ts";
 import { decodeBase64 } from "../core/text.ts";
 import { HashText, IntegerText } from "../core/unit.ts";
 import type { Reason } from "./evidence.ts";
 import { verifySignature } from "./key.ts";
+import { entryOf, isKept, isOverdue, promised, promisedReports } from "./promise.ts";
 import type { Answered, Divergence, Range } from "./spool-record.ts";
 import { type Trust, vkeysOf } from "./trust.ts";
 
@@ -22,17 +22,28 @@ const Hashes = z.array(HashText).max(64);
 /** A note may have 100 signatures. */
 const NOTE_CHARS_MAX = 64 * 1024;
 
+/** As many as a promise has results; keys of an honest log are few. */
+const PROOFS_MAX = 500;
+
+const Entry = z.base64().max(4 * Math.ceil(ENTRY_BYTES_MAX / 3));
+
 export const Proved = z.object({
   checkpoint: z.string().max(NOTE_CHARS_MAX),
-  proofs: z.array(z.object({ index: IntegerText, hashes: Hashes })),
+  proofs: z
+    .array(z.object({ index: IntegerText, entry: Entry.exactOptional(), hashes: Hashes }))
+    .max(PROOFS_MAX),
   consistency: Hashes.optional(),
-  keys: z.array(z.object({ index: IntegerText, entry: z.base64(), hashes: Hashes })).default([]),
+  keys: z
+    .array(z.object({ index: IntegerText, entry: Entry, hashes: Hashes }))
+    .max(PROOFS_MAX)
+    .default([]),
 });
 export type Proved = z.infer<typeof Proved>;
 
+/** `mute`: the proofs hold, and of no entry the bytes are shown, as services did before there was a need. */
 export type Verdict =
   | { kind: "proven"; reports: Range[] }
-  | { kind: "pending" }
+  | { kind: "pending" | "mute" }
   | { kind: "broken"; reason: Reason };
 
 /** Undefined unless a trusted key has signed it, and for this log. */
@@ -56,6 +67,8 @@ export function divergenceOf(
 ): Divergence {
   if (before === undefined || before.size === 0n) return "";
   if (now.size < before.size) return "rolled-back";
+  // Between two sizes a proof has a hash: without one nothing is claimed, and so nothing contradicted.
+  if (now.size > before.size && consistency.length === 0) return "withheld";
   const proof = hashesOf(consistency);
   const [from, to, fromRoot, toRoot] = [before.size, now.size, before.root, now.root];
   return verifyConsistency({ from, to, proof, fromRoot, toRoot }) ? "" : "inconsistent";
@@ -66,7 +79,7 @@ export function keyEntries(
   trust: Trust,
   { size, root }: Checkpoint,
   proved: Proved,
-): Body<"log_key">[] {
+): EntryOf<"log_key">[] {
   return proved.keys
     .flatMap(({ entry: base64, hashes, index: text }) => {
       const bytes = decodeBase64(base64);
@@ -78,64 +91,48 @@ export function keyEntries(
       const isIts = entry.log === trust.log && entry.index === index;
       return isProven && isIts && entry.kind === "log_key" ? [entry] : [];
     })
-    .sort((a, b) => (a.index < b.index ? -1 : 1))
-    .map(({ body }) => body);
+    .sort((a, b) => (a.index < b.index ? -1 : 1));
 }
 
 /**
  * Did the log keep its promise? `now` in milliseconds since the epoch, by the clock that noted when the
  * answer came: the log's own word for that would let it put off the day.
+ * @param reportOf the JWS of a report of this answer, by its digest
  */
 export function judge(
   answered: Answered,
   proved: Proved,
-  { size, root }: Checkpoint,
+  { log, size, root }: Checkpoint & { log: string },
   now: number,
+  reportOf: (digest: string) => string | undefined,
 ): Verdict {
-  const proofs = new Map(proved.proofs.map(({ hashes, index }) => [index, hashesOf(hashes)]));
-  let late: Reason | undefined;
-  for (const { index, leaf } of promised(answered)) {
-    const proof = proofs.get(String(index));
-    if (index >= size) late = "overdue";
-    else if (proof === undefined) late ??= "withheld";
-    else if (!verifyInclusion({ leaf, index, size, proof, root })) {
+  const proofs = new Map(proved.proofs.map((proof) => [proof.index, proof]));
+  const isMute = proved.proofs.every(({ entry }) => entry === undefined);
+  let late: Reason | "mute" | undefined;
+  for (const promise of promised(answered)) {
+    const { digest, index, leaf } = promise;
+    const found = proofs.get(String(index));
+    if (index >= size) {
+      late = "overdue";
+      continue;
+    }
+    if (found === undefined) {
+      late = late === "overdue" ? late : "withheld";
+      continue;
+    }
+    const proof = hashesOf(found.hashes);
+    if (!verifyInclusion({ leaf, index, size, proof, root })) {
       return { kind: "broken", reason: "other-leaf" };
+    }
+    const entry = entryOf(found.entry, promise, log);
+    if (entry === undefined) late ??= isMute ? "mute" : "withheld";
+    else if (entry === "malformed" || !isKept(entry, promise, () => reportOf(digest))) {
+      return { kind: "broken", reason: "other-entry" };
     }
   }
   if (late === undefined) return { kind: "proven", reports: promisedReports(answered) };
+  if (late === "mute") return { kind: "mute" };
   return isOverdue(answered, now) ? { kind: "broken", reason: late } : { kind: "pending" };
-}
-
-export function isOverdue({ at }: Answered, now: number): boolean {
-  return now - at > MERGE_DELAY_MS;
-}
-
-/** The highest index that is promised; undefined where nothing is. */
-export function lastIndex(answered: Answered): bigint | undefined {
-  const indices = promised(answered).map(({ index }) => index);
-  return indices.reduce<bigint | undefined>(
-    (last, index) => (last === undefined || index > last ? index : last),
-    undefined,
-  );
-}
-
-/** A report that was answered without an entry has nothing that could be proven. */
-function promised({ first, results }: Answered): { place: number; index: bigint; leaf: Hash }[] {
-  return results.flatMap(({ index, leaf: base64 }, i) => {
-    const leaf = decodeBase64(base64 ?? "");
-    if (index === undefined || leaf?.length !== 32) return [];
-    return [{ place: first + i, index: BigInt(index), leaf }];
-  });
-}
-
-function promisedReports(answered: Answered): Range[] {
-  const ranges: Range[] = [];
-  for (const { place } of promised(answered)) {
-    const last = ranges.at(-1);
-    if (last?.[1] === place) last[1] += 1;
-    else ranges.push([place, place + 1]);
-  }
-  return ranges;
 }
 
 function hashesOf(texts: readonly string[]): Uint8Array[] {

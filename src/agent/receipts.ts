@@ -4,7 +4,9 @@ import type { Client } from "./client.ts";
 import { deliver } from "./deliver.ts";
 import { evidenceOf } from "./evidence.ts";
 import { AgentError } from "./failure.ts";
-import { type Findings, hold } from "./hold.ts";
+import type { Findings } from "./findings.ts";
+import { hold } from "./hold.ts";
+import { Patience } from "./patience.ts";
 import { keptCheckpoint } from "./proof.ts";
 import type { Divergence } from "./spool-record.ts";
 import type { AgentState } from "./state.ts";
@@ -55,8 +57,13 @@ export function accountOf(state: AgentState, log: string): Account {
   };
 }
 
+/** A person asked, and waits; and yet no import can run meanwhile. */
+const PATIENCE_MS = 10 * 60_000;
+const ATTEMPTS = 4;
+
 /**
- * Holds one log to its receipts, sends again what it turns out not to have, and says how it stands then.
+ * Sends what waits, holds one log to its receipts, sends again what it turns out not to have, and says how
+ * it stands then.
  * @throws AgentError of delivery; what keeps the log from being asked is in `problem`
  */
 export async function check(
@@ -65,15 +72,18 @@ export async function check(
   client: Client,
   options: { batch: number; onProgress: (done: number, total: number) => void },
 ): Promise<Account> {
+  const spool = state.spool(log);
+  const send = (): Promise<void> => deliver({ log, spool, client }, options.batch, () => undefined);
+  await send();
   let problem: string | undefined;
   try {
-    await hold({ state, log, client, onProgress: options.onProgress });
+    const patience = new Patience(PATIENCE_MS, ATTEMPTS);
+    await hold({ state, log, client, patience, onProgress: options.onProgress });
   } catch (error) {
     if (!canWait(error)) throw error;
     problem = error.message;
   }
-  const spool = state.spool(log);
-  await deliver({ log, spool, client }, options.batch, () => undefined);
+  await send();
   spool.prune(client.now());
   return { ...accountOf(state, log), ...(problem !== undefined && { problem }) };
 }
@@ -93,7 +103,7 @@ export function canWait(error: unknown): error is AgentError {
 export function alarmOf({ broken, divergence, forged, missing, unverified }: Findings): string {
   const counts = Object.entries({ broken, forged, missing, unverified });
   const receipts = counts.flatMap(([name, count]) => (count > 0 ? `${count} ${name}` : []));
-  const parts = divergence === "" ? [] : [`the log is ${divergence}`];
+  const parts = divergence === "" ? [] : [divergenceText(divergence)];
   if (receipts.length > 0) parts.push(`receipts: ${receipts.join(", ")}`);
   return parts.length === 0 ? "" : `${parts.join("; ")}.`;
 }
@@ -118,10 +128,16 @@ export function sentencesOf(account: Account): string[] {
   ];
   if (divergence !== "") {
     sentences.push(
-      `The log is ${divergence}. What it may have lost was sent again; nothing more is proven, and nothing is deleted.`,
+      `${divergenceText(divergence)}: what may be lost was sent again; nothing more is proven, and nothing is deleted.`,
     );
   }
   if (problem !== undefined) sentences.push(`Not asked: ${problem}`);
   for (const path of evidence) sentences.push(`Evidence: ${path}`);
   return sentences.map((sentence) => `${log}: ${sentence}`);
+}
+
+function divergenceText(divergence: Exclude<Divergence, "">): string {
+  return divergence === "withheld"
+    ? "the log does not show how it goes on from what it was"
+    : `the log is ${divergence}`;
 }

@@ -5,7 +5,7 @@
  */
 import { z } from "zod";
 import { thumbprint } from "../core/ed25519.ts";
-import type { Body } from "../core/entry.ts";
+import type { EntryOf } from "../core/entry.ts";
 import { isLogKey } from "../core/log-key.ts";
 import { parseVkey, type Vkey } from "../core/note.ts";
 import {
@@ -15,12 +15,22 @@ import {
   receiptKeyName,
   verifyReceipt,
 } from "../core/receipt.ts";
-import { LogId, NonEmptyText } from "../core/unit.ts";
+import { IntegerText, LogId, NonEmptyText } from "../core/unit.ts";
 import { AgentError } from "./failure.ts";
 import { verifySignature } from "./key.ts";
 import type { Answered, Result } from "./spool-record.ts";
 
 const VkeyText = NonEmptyText.refine((text) => parseVkey(text)?.type === "ed25519");
+
+/** Of an honest log's keys; who has a key of a log must not fill a disk by it. */
+const KEYS_MAX = 256;
+
+/** What the log's newest entry about a key says, of those that were proven. */
+const KeyState = z.strictObject({
+  vkey: VkeyText,
+  index: IntegerText,
+  state: z.enum(["added", "retired"]),
+});
 
 /** C2SP vkeys. Keys of receipts stay for ever: what they signed is still promised. */
 export const Trust = z.strictObject({
@@ -28,6 +38,8 @@ export const Trust = z.strictObject({
   origin: NonEmptyText,
   checkpoint_vkeys: z.array(VkeyText).min(1),
   receipt_vkeys: z.array(VkeyText),
+  /** From the log's entries; absent before the first. */
+  states: z.array(KeyState).max(KEYS_MAX).exactOptional(),
 });
 export type Trust = z.infer<typeof Trust>;
 
@@ -125,18 +137,25 @@ export function standingOf(
 
 /**
  * The trust after entries of the log, which are proven and in order. A checkpoint's key that is retired
- * is trusted no more, as long as another one is.
+ * is trusted no more, as long as another one is. Who shows the entries chooses which: an older one about
+ * a key, shown again, changes nothing.
  */
-export function learn(trust: Trust, entries: readonly Body<"log_key">[]): Trust {
-  const checkpoint = new Set(trust.checkpoint_vkeys);
+export function learn(trust: Trust, entries: readonly EntryOf<"log_key">[]): Trust {
+  const states = new Map((trust.states ?? []).map((state) => [state.vkey, state]));
   const receipt = new Set(trust.receipt_vkeys);
-  for (const body of entries) {
-    if (!isLogKey(trust.log, body)) continue;
-    const keys = body.purpose === "checkpoint" ? checkpoint : receipt;
-    if (body.state === "added") keys.add(body.vkey);
-    else if (body.purpose === "checkpoint" && keys.size > 1) keys.delete(body.vkey);
+  const checkpoint = new Set(trust.checkpoint_vkeys);
+  for (const { body, index } of entries) {
+    const { purpose, state, vkey } = body;
+    const known = states.get(vkey);
+    const isNew = known === undefined ? states.size < KEYS_MAX : BigInt(known.index) < index;
+    if (!isNew || !isLogKey(trust.log, body)) continue;
+    states.set(vkey, { vkey, index: String(index), state });
+    if (state === "added") (purpose === "checkpoint" ? checkpoint : receipt).add(vkey);
   }
-  return { ...trust, checkpoint_vkeys: [...checkpoint], receipt_vkeys: [...receipt] };
+  if (states.size === 0) return trust;
+  const stay = [...checkpoint].filter((vkey) => states.get(vkey)?.state !== "retired");
+  const checkpoint_vkeys = stay.length > 0 ? stay : [...checkpoint];
+  return { ...trust, checkpoint_vkeys, receipt_vkeys: [...receipt], states: [...states.values()] };
 }
 
 export function vkeysOf(texts: readonly string[]): Vkey[] {

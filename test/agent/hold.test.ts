@@ -222,7 +222,7 @@ describe("nothing is concluded from", () => {
 
   test("silence, which ends after some tries", async () => {
     await host.send(1);
-    service.misbehaviours = Array.from({ length: 4 }, () => (_, response) => {
+    service.misbehaviours = Array.from({ length: 9 }, () => (_, response) => {
       response.writeHead(503).end();
       return true;
     });

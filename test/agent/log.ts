@@ -4,7 +4,7 @@
  */
 import { formatCheckpoint } from "../../src/core/checkpoint.ts";
 import { thumbprint } from "../../src/core/ed25519.ts";
-import { type Body, encodeEntry, GENESIS_PREV } from "../../src/core/entry.ts";
+import { type Body, type Entry, encodeEntry, GENESIS_PREV } from "../../src/core/entry.ts";
 import { leafHash } from "../../src/core/hash.ts";
 import { signedCompact } from "../../src/core/jws.ts";
 import { formatVkey, signNote } from "../../src/core/note.ts";
@@ -16,7 +16,7 @@ import { type TestKey, testKey } from "../signing.ts";
 
 export interface Proved {
   checkpoint: string;
-  proofs: { index: string; hashes: string[] }[];
+  proofs: { index: string; entry?: string; hashes: string[] }[];
   consistency?: string[];
   keys: { index: string; entry: string; hashes: string[] }[];
 }
@@ -29,6 +29,7 @@ export class TestLog {
   entries: Uint8Array[] = [];
   /** How many of the entries the newest checkpoint covers. */
   sealed = 0;
+  #appended = 0;
   checkpointKeys = [testKey(71)];
   receiptKey = testKey(72);
 
@@ -58,12 +59,27 @@ export class TestLog {
     return { index: String(this.entries.length - 1), leaf: encodeBase64(leafHash(bytes)) };
   }
 
+  /** What an honest log makes of a report. */
+  appendReport(
+    jws: string,
+    kind: "usage" | "conflict" | "hold" = "usage",
+  ): { index: string; leaf: string } {
+    const conflict = { jws, stands: "0" };
+    const body = kind === "usage" ? usage(jws) : conflict;
+    const entry = { ...this.#next(), kind, body: kind === "hold" ? hold(jws) : body };
+    return this.append(encodeEntry(entry as Entry));
+  }
+
   appendKey(purpose: Body<"log_key">["purpose"], state: "added" | "retired", vkey: string): void {
     const salt = encodeBase64(new Uint8Array(16));
     const body: Body<"log_key"> = { approval: "", by: "somebody", purpose, salt, state, vkey };
-    const [at, index] = [instantText(0), BigInt(this.entries.length)];
-    const { log } = this;
-    this.append(encodeEntry({ at, body, index, kind: "log_key", log, prev: GENESIS_PREV }));
+    this.append(encodeEntry({ ...this.#next(), body, kind: "log_key" }));
+  }
+
+  /** Each at another instant: no two entries are the same bytes, also not on either side of a rollback. */
+  #next(): Pick<Entry, "at" | "index" | "log" | "prev"> {
+    const at = instantText(this.#appended++);
+    return { at, index: BigInt(this.entries.length), log: this.log, prev: GENESIS_PREV };
   }
 
   seal(): void {
@@ -96,7 +112,10 @@ export class TestLog {
       texts(inclusionProof(BigInt(index), BigInt(size), this.#nodes));
     return {
       checkpoint: this.checkpoint(size),
-      proofs: covered.map((index) => ({ index, hashes: inclusion(index) })),
+      proofs: covered.map((index) => {
+        const entry = encodeBase64(this.entries[Number(index)] ?? new Uint8Array());
+        return { index, entry, hashes: inclusion(index) };
+      }),
       ...(consistent && {
         consistency: texts(consistencyProof(BigInt(since), BigInt(size), this.#nodes)),
       }),
@@ -111,4 +130,26 @@ export class TestLog {
   get #nodes() {
     return leafNodes(this.entries.map((bytes) => leafHash(bytes)));
   }
+}
+
+function hold(jws: string): Body<"hold"> {
+  return { code: "over-cap", jws };
+}
+
+function usage(jws: string): Body<"usage"> {
+  return {
+    billable: false,
+    billing_month: "2026-09-01",
+    card: "1",
+    class: "default",
+    compute_ms: "1.000000",
+    enrolment: "1",
+    factor: "1/1",
+    jws,
+    limit: "",
+    machine_type: "small",
+    not_billable: "self_managed",
+    tracking: "self_managed",
+    usage_month: "2026-09-01",
+  };
 }

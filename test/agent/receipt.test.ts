@@ -1,10 +1,11 @@
 /** A receipt never holds up a delivery, and is never taken silently. */
 import { rmSync } from "node:fs";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { isAlarming } from "../../src/agent/receipts.ts";
 import { testKey } from "../signing.ts";
 import { Host } from "./host.ts";
 import { TestLog } from "./log.ts";
-import { FakeService, LOG } from "./service.ts";
+import { FakeService, LOG, type Result } from "./service.ts";
 
 const DAY_MS = 24 * 3_600_000;
 
@@ -79,22 +80,53 @@ test("what an answer has besides, of a later service or of a liar, is kept as fa
   expect(await host.check()).toMatchObject({ promises: { proven: 1 } });
 });
 
-test("a receipt that is missing is counted, and after a day asked for again", async () => {
+test("a receipt that is missing is counted, and after an hour asked for again", async () => {
   service.distortReceipt = () => undefined;
   await host.send(3);
-  host.ahead = 2 * DAY_MS;
   expect(await host.check()).toMatchObject({ promises: { missing: 1 }, evidence: [] });
   expect(service.batches).toEqual([3]);
   service.distortReceipt = (receipt) => receipt;
+  host.ahead = DAY_MS / 24;
   await host.send(1);
-  await host.check();
   ledger.seal();
   expect(service.batches).toEqual([3, 1, 3]);
   expect(await host.check()).toMatchObject({
     promises: { missing: 0, proven: 2 },
     reports: { proven: 4 },
+    evidence: [],
   });
 });
+
+test.each<[string, string, (results: Result[]) => unknown]>([
+  ["no-receipt", "that never gives a receipt", () => undefined],
+  [
+    "unknown-key",
+    "whose receipts are all by a key that the log never names",
+    (results) => ledger.receipt(results, Date.now(), testKey(99)),
+  ],
+])(
+  "%s: a service %s is accused after a day, once a day, and asked less and less often",
+  async (reason, _, give) => {
+    service.distortReceipt = (_receipt, results) => give(results);
+    await host.send(3);
+    await host.send(1);
+    ledger.seal();
+    host.ahead = DAY_MS + 1_000;
+    const account = await host.check();
+    expect(account.evidence).toHaveLength(1);
+    expect(isAlarming(account)).toBe(true);
+    expect(host.evidence()).toMatchObject([{ reason, promise: { results: [{}, {}, {}] } }]);
+    const sent = () => service.batches.length;
+    const once = sent();
+    for (let day = 2; day < 30; day++) {
+      host.ahead = day * (DAY_MS + 1_000);
+      await host.check();
+    }
+    expect(sent() - once).toBeGreaterThan(4);
+    expect(sent() - once).toBeLessThan(24);
+    expect(host.evidence().length).toBeLessThan(30);
+  },
+);
 
 test("a receipt by a key that is not known waits until the log names the key", async () => {
   const next = testKey(75);

@@ -10,6 +10,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
+import { decodeEntry } from "../../src/core/entry.ts";
 import { parseCanonical } from "../../src/core/json.ts";
 import { readCompact } from "../../src/core/jws.ts";
 import { Attestation, Claim, fact, Report, Rotation } from "../../src/core/report.ts";
@@ -48,6 +49,9 @@ export class FakeService {
   /** Changes the receipt, or what is proven, before it is sent. */
   distortReceipt = (receipt: string, _results: Result[]): unknown => receipt;
   distortProof = (proved: Proved, _request: ProveRequest): unknown => proved;
+  /** What becomes of a report that is answered so. */
+  kindOf = (code: string): "usage" | "conflict" | "hold" =>
+    code === "conflict" ? "conflict" : "usage";
   /** Paths, in order. */
   readonly asked: string[] = [];
   readonly proveRequests: ProveRequest[] = [];
@@ -77,11 +81,12 @@ export class FakeService {
 
   /** How often each job that was reported is among the log's entries. */
   timesOnLog(): number[] {
-    const entries = this.ledger?.entries ?? [];
-    const payloads = entries.flatMap((bytes) => Buffer.from(bytes).toString().split(".")[1] ?? []);
-    const jobs = payloads.map(
-      (text) => Report.parse(JSON.parse(Buffer.from(text, "base64url").toString())).job.id,
-    );
+    const jobs = (this.ledger?.entries ?? []).flatMap((bytes) => {
+      const entry = decodeEntry(bytes);
+      if (typeof entry === "string" || entry.kind !== "usage") return [];
+      const payload = entry.body.jws.split(".")[1] ?? "";
+      return [Report.parse(JSON.parse(Buffer.from(payload, "base64url").toString())).job.id];
+    });
     const sent = new Set(this.reports.map(({ job }) => job.id));
     return [...sent].map((id) => jobs.filter((job) => job === id).length);
   }
@@ -217,19 +222,19 @@ export class FakeService {
     const stands = this.#jobs.get(report.job.id);
     const code =
       stands === undefined ? "accepted" : stands.fact === factText ? "duplicate" : "conflict";
-    const entry = stands ?? { fact: factText, ...this.#append(jws) };
-    this.#jobs.set(report.job.id, entry);
-    const { fact: _, ...where } = entry;
+    const where =
+      code === "duplicate" && stands !== undefined
+        ? { index: stands.index, ...(stands.leaf !== undefined && { leaf: stands.leaf }) }
+        : this.#append(jws, this.kindOf(code));
+    if (code === "accepted") this.#jobs.set(report.job.id, { fact: factText, ...where });
     const { counter } = report;
     const result = { code, digest, ...(this.ledger && { counter }), ...where };
     this.#answers.set(digest, result);
     return result;
   }
 
-  /** No two entries are the same bytes, also not of one report on either side of a rollback. */
-  #append(jws: string): { index: string; leaf?: string } {
-    const bytes = Buffer.from(`${jws}.${this.reports.length}`);
-    return this.ledger?.append(bytes) ?? { index: String(this.reports.length) };
+  #append(jws: string, kind: "usage" | "conflict" | "hold"): { index: string; leaf?: string } {
+    return this.ledger?.appendReport(jws, kind) ?? { index: String(this.reports.length) };
   }
 
   /** Throws unless the JWS is strict, and signed by its kid; a claim brings its key along. */

@@ -91,6 +91,31 @@ test("a log's keys follow the log through a rotation that both keys sign, and th
   expect(await host.check()).not.toHaveProperty("problem");
 });
 
+test("a key that was retired is not believed again when its first entry is shown once more", async () => {
+  await host.claim(url);
+  const [old = testKey(71), second, third] = [ledger.checkpointKeys[0], testKey(81), testKey(82)];
+  ledger.checkpointKeys = [old, second, third];
+  await host.send(1);
+  for (const key of [second, third]) ledger.appendKey("checkpoint", "added", ledger.vkeyOf(key));
+  for (const key of [old, second]) ledger.appendKey("checkpoint", "retired", ledger.vkeyOf(key));
+  ledger.seal();
+  await host.check();
+  expect((await trusted())?.checkpoint_vkeys).toEqual([ledger.vkeyOf(third)]);
+  ledger.checkpointKeys = [third];
+  await host.send(1);
+  ledger.seal();
+  service.distortProof = (proved) => ({
+    ...proved,
+    keys: proved.keys.filter(({ index }) => index === "1"),
+  });
+  await host.check();
+  expect((await trusted())?.checkpoint_vkeys).toEqual([ledger.vkeyOf(third)]);
+  ledger.checkpointKeys = [second];
+  await host.send(1);
+  ledger.seal();
+  expect(await host.check()).toMatchObject({ problem: expect.stringContaining("no trusted key") });
+});
+
 test.each([
   ["no key", "hello"],
   ["another log's key", () => otherLog().vkey],
