@@ -124,7 +124,7 @@ function servicesOf({
         ...{ sql: reader, archive: foundation.archive, signerFor: flow.keyring.signerFor },
         policy: config.witnessPolicy,
       }),
-      visibility: openVisibility({ sql: reader, clock }),
+      visibility: openVisibility({ sql: reader, writer: sql, guard, clock }),
       hash: sha256,
     },
     authenticate: authenticator(foundation.issuers, foundation.principalKey, (issuer, error) => {

@@ -9,6 +9,7 @@ import { openVisibility } from "../../../src/flow/log/visibility.ts";
 import type { Archive } from "../../../src/store/archive.ts";
 import { naiveTiles } from "../../core/merkle.ts";
 import { type FreshDatabase, freshDatabase } from "../../postgres.ts";
+import { sealerOf } from "../chain.ts";
 import { policyOf, TestWitness } from "../witness.ts";
 import { addCosignature, type SealedLog, sealedLog } from "../witnessed.ts";
 
@@ -24,7 +25,10 @@ const witness = new TestWitness("late", 71);
 function servingOf({ submitting }: SealedLog, archive: Archive = submitting.archive): Serving {
   const sql = db.reader;
   const published = openPublished({ ...submitting, sql, policy: policyOf([witness], 1) });
-  return { sql, archive, published, visibility: openVisibility({ sql, clock: { now: () => 0 } }) };
+  const { guard } = sealerOf(db.writer, archive);
+  const clock = { now: () => 0 };
+  const visibility = openVisibility({ sql, writer: db.writer, guard, clock });
+  return { sql, archive, published, visibility };
 }
 
 function serve(serving: Serving, log: string, path: string): Promise<Uint8Array> {
