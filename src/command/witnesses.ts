@@ -2,6 +2,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Policy } from "../core/policy.ts";
 import { type Anchors, NO_ANCHORS, openAnchors } from "../flow/log/anchor.ts";
+import type { Proven } from "../flow/log/genuine.ts";
 import type { Submitting, Witness } from "../flow/log/submit.ts";
 import { type WitnessObserver, witnessLoop } from "../flow/log/witness-loop.ts";
 import type { Logger, Metrics } from "../telemetry.ts";
@@ -17,12 +18,13 @@ export interface Witnessing {
 const LOOK_MS = 5_000;
 
 export function startWitnessing(
-  options: Submitting & {
-    policy: Policy | undefined;
-    intervalMs: number;
-    log: Logger;
-    metrics: Metrics;
-  },
+  options: Submitting &
+    Proven & {
+      policy: Policy | undefined;
+      intervalMs: number;
+      log: Logger;
+      metrics: Metrics;
+    },
 ): Witnessing {
   const { policy, signal, log } = options;
   let anchors = NO_ANCHORS;

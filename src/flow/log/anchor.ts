@@ -4,7 +4,7 @@
  */
 import type { Hash } from "../../core/hash.ts";
 import type { Policy } from "../../core/policy.ts";
-import { type Archive, checkpointPath } from "../../store/archive.ts";
+import { checkpointPath } from "../../store/archive.ts";
 import { listCheckpoints } from "../../store/checkpoints.ts";
 import type { Sql } from "../../store/connect.ts";
 import { type CosignedCheckpoint, listCosigned, readCosigned } from "../../store/cosignatures.ts";
@@ -12,11 +12,11 @@ import { readPublicationLag } from "../../store/rounds.ts";
 import { readWitnessDoubts, readWitnessLag } from "../../store/submissions.ts";
 import type { Clock } from "../clock.ts";
 import { asksForQuorum, genuineCosignatures } from "./cosigned.ts";
+import { genuineCheckpoint, type Proven } from "./genuine.ts";
 import { openLocks } from "./locked.ts";
 
-export interface Anchoring {
+export interface Anchoring extends Proven {
   sql: Sql;
-  archive: Archive;
   /** Without one no cosignature counts: nobody has said who is outside. */
   policy?: Policy | undefined;
   clock: Clock;
@@ -62,15 +62,17 @@ export async function anchorOf(
 }
 
 async function oldestWitnessed(
-  { sql, policy }: Anchoring,
+  anchoring: Anchoring,
   log: string,
   size: bigint,
 ): Promise<Anchor | undefined> {
+  const { sql, policy } = anchoring;
   if (policy === undefined) return undefined;
   for (let from = size; ; ) {
     const page = await listCosigned(sql, log, { from, first: "oldest", limit: PAGE });
-    for (const checkpoint of page) {
-      const anchor = witnessedAnchor(checkpoint, policy);
+    for (const { size: at, cosignatures } of page) {
+      const genuine = await genuineCheckpoint(anchoring, sql, log, at);
+      const anchor = genuine && witnessedAnchor({ ...genuine, cosignatures }, policy);
       if (anchor !== undefined) return anchor;
     }
     const last = page.at(-1);
@@ -92,11 +94,12 @@ function witnessedAnchor(checkpoint: CosignedCheckpoint, policy: Policy): Anchor
 }
 
 async function lockOf(
-  { sql, archive, clock }: Anchoring,
+  anchoring: Anchoring,
   log: string,
   size: bigint,
 ): Promise<Anchor | undefined> {
-  const checkpoint = await readCosigned(sql, log, size);
+  const { sql, archive, clock } = anchoring;
+  const checkpoint = await genuineCheckpoint(anchoring, sql, log, size);
   const until = await archive.lockedUntil(checkpointPath(log, size));
   if (checkpoint === undefined || until === undefined || +until <= clock.now()) return undefined;
   return { kind: "locked", size, root: checkpoint.root, until };

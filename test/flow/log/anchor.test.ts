@@ -2,7 +2,7 @@ import { beforeEach, expect, test } from "vitest";
 import { type Anchoring, anchorOf, openAnchors } from "../../../src/flow/log/anchor.ts";
 import { textOf } from "../../../src/flow/log/cosigned.ts";
 import { type Archive, ArchiveError } from "../../../src/store/archive.ts";
-import { readCosigned } from "../../../src/store/cosignatures.ts";
+import { insertCosignature, readCosigned } from "../../../src/store/cosignatures.ts";
 import { recordConflict, recordWitnessSize } from "../../../src/store/submissions.ts";
 import { naiveRoot } from "../../core/merkle.ts";
 import { type FreshDatabase, freshDatabase } from "../../postgres.ts";
@@ -75,6 +75,19 @@ test("an anchor that lies many forged rows ahead is found", async () => {
   }
   await addCosignature(db.writer, log, 20n, ada);
   expect(await anchorOf(anchoringOf(sealed), log, 1n)).toMatchObject({ size: 20n });
+});
+
+test("another log's checkpoint with its genuine cosignature, in a row of this log, is no anchor", async () => {
+  const [sealed, other] = [await sealedLog(db.writer, 1, [2]), await sealedLog(db.writer, 2, [9])];
+  const line = await addCosignature(db.writer, other.log, 9n, ada);
+  const foreign = await readCosigned(db.reader, other.log, 9n);
+  await db.writer`
+    insert into checkpoints (log, size, root, note, sealed_at)
+    values (${sealed.log}, 9, ${foreign?.root ?? ""}, ${foreign?.note ?? ""}, now())`;
+  const { name, id } = ada.vkey;
+  const row = { log: sealed.log, size: 9n, name, key_id: id, line, time: ada.time };
+  await insertCosignature(db.writer, row);
+  expect(await anchorOf(anchoringOf(sealed), sealed.log, 1n)).toBeUndefined();
 });
 
 test("storage that cannot let go of a checkpoint yet is an anchor, and none when the day has come", async () => {
