@@ -1,10 +1,14 @@
-/** An archive in a folder: `<folder>/<log>/tile/…` and `<folder>/<log>/checkpoint/…`. */
+/**
+ * An archive in a folder: `<folder>/<log>/tile/…` and `<folder>/<log>/checkpoint/…`. Below the log's folder
+ * a symbolic link is neither read nor listed: no archive has one, and it may lead anywhere.
+ */
 import {
   closeSync,
   constants,
   type Dir,
   type Dirent,
   fstatSync,
+  lstatSync,
   openSync,
   readSync,
   statSync,
@@ -26,11 +30,36 @@ export async function logsIn(folder: string): Promise<string[]> {
 
 export function folderSource(folder: string, log: string): Source {
   const root = join(folder, log);
+  const assertPlain = linkGuard(root);
   return {
     // Not by a promise of node:fs: its trips between threads cost more than reading a bundle does.
-    read: (path) => orNothing(path, async () => readFile(join(root, path), bytesMax(path))),
-    list: (path) => filesBelow(root, path),
+    read: (path) =>
+      orNothing(path, async () => {
+        assertPlain(dirname(path));
+        return readFile(join(root, path), bytesMax(path));
+      }),
+    list: async function* (path) {
+      await orNothing(path, async () => assertPlain(path));
+      yield* filesBelow(root, path);
+    },
   };
+}
+
+/** Throws `CannotLook` where a folder on the way to a path, or the path itself, is a link. */
+function linkGuard(root: string): (path: string) => void {
+  const plain = new Set(["", "."]);
+  const assertPlain = (path: string): void => {
+    if (plain.has(path)) return;
+    assertPlain(dirname(path));
+    const stat = lstatSync(join(root, path), { throwIfNoEntry: false });
+    if (stat?.isSymbolicLink()) throw linked(path);
+    if (stat !== undefined) plain.add(path);
+  };
+  return assertPlain;
+}
+
+function linked(path: string): CannotLook {
+  return new CannotLook(`${path} is a symbolic link, and an archive has none`);
 }
 
 export interface Store {
@@ -81,7 +110,7 @@ async function writing(path: string, write: () => Promise<unknown>): Promise<voi
 
 /** Without waiting for whoever would write to a pipe, and without room for more than the kind may hold. */
 function readFile(path: string, max: number): Uint8Array {
-  const file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  const file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW);
   try {
     const stat = fstatSync(file);
     const bytes = new Uint8Array(stat.isFile() ? Math.min(stat.size, max + 1) : 0);
@@ -102,6 +131,7 @@ async function* filesBelow(root: string, path: string): AsyncGenerator<string> {
   if (folder === undefined) return;
   for await (const entry of folder) {
     const below = path === "" ? entry.name : `${path}/${entry.name}`;
+    if (entry.isSymbolicLink()) throw linked(below);
     if (entry.isDirectory()) yield* filesBelow(root, below);
     else yield below;
   }
@@ -124,6 +154,7 @@ async function orNothing<T>(path: string, look: () => Promise<T>): Promise<T | u
   try {
     return await look();
   } catch (error) {
+    if (error instanceof CannotLook) throw error;
     const code = codeOf(error);
     if (code === "ENOENT" || code === "ENOTDIR") return undefined;
     throw new CannotLook(`${path} cannot be read: ${code}`, { cause: error });
