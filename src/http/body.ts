@@ -8,7 +8,7 @@ import type { IncomingMessage } from "node:http";
 import type { z } from "zod";
 import { Problem } from "../core/problem.ts";
 import { hidesMember } from "./json.ts";
-import type { Room } from "./room.ts";
+import type { Place, Room } from "./room.ts";
 
 const MEDIA_TYPE = /^application\/(json|jose)(?:\s*;\s*charset=utf-8)?$/i;
 /** Of bodies that are no reports. */
@@ -47,8 +47,8 @@ export async function readText(unread: Unread, max: number): Promise<string> {
 function readBytes({ incoming, room }: Unread, max: number): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let length = 0;
-  let held = 0;
   let late: NodeJS.Timeout | undefined;
+  let place: Place | undefined;
   const read = new Promise<Buffer>((resolve, reject) => {
     // Comes after every request: an error, whose stack costs more than all else here, only if needed.
     const gone = (): void => {
@@ -56,11 +56,11 @@ function readBytes({ incoming, room }: Unread, max: number): Promise<Buffer> {
     };
     incoming.on("data", (chunk: Buffer) => {
       late ??= setTimeout(() => reject(new Problem("body-too-slow")), room.ms);
+      place ??= room.enter(incoming.socket.remoteAddress ?? "", reject);
       length += chunk.length;
       if (length > max) return reject(new Problem("too-large"));
       try {
-        room.take(chunk.length, length);
-        held += chunk.length;
+        place.take(chunk.length);
         chunks.push(chunk);
       } catch (error) {
         reject(error);
@@ -76,7 +76,7 @@ function readBytes({ incoming, room }: Unread, max: number): Promise<Buffer> {
     clearTimeout(late);
     // What still comes is read to nowhere, so that the client hears the answer.
     incoming.removeAllListeners("data").resume();
-    room.give(held);
+    place?.leave();
   });
 }
 

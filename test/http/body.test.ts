@@ -4,16 +4,25 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { readText, type Unread } from "../../src/http/body.ts";
 import { hidesMember } from "../../src/http/json.ts";
-import { openRoom } from "../../src/http/room.ts";
+import { openRoom, type Room } from "../../src/http/room.ts";
 
 /** A request as far as its body goes. */
 function request(
   room = openRoom(),
   headers: Record<string, string> = {},
+  remoteAddress = "192.0.2.1",
 ): Unread & { incoming: PassThrough } {
-  const incoming = Object.assign(new PassThrough(), { headers }) as unknown as PassThrough &
+  const parts = { headers, socket: { remoteAddress } };
+  const incoming = Object.assign(new PassThrough(), parts) as unknown as PassThrough &
     IncomingMessage;
   return { incoming, room };
+}
+
+/** All of its hundred bytes can be taken. */
+function assertEmpty(room: Room): void {
+  const place = room.enter("192.0.2.9", () => undefined);
+  expect(() => place.take(100)).not.toThrow();
+  place.leave();
 }
 
 test("bodies that are read at once fit into one room, whatever each has declared", async () => {
@@ -31,7 +40,7 @@ test("bodies that are read at once fit into one room, whatever each has declared
   await expect(readText(third, 90)).rejects.toMatchObject({ code: "busy" });
   slow.incoming.end("x".repeat(20));
   expect(await reading).toHaveLength(90);
-  expect(() => room.take(100, 100)).not.toThrow();
+  assertEmpty(room);
 });
 
 test("where large bodies have filled their part of the room, small ones are still let in", async () => {
@@ -49,6 +58,59 @@ test("where large bodies have filled their part of the room, small ones are stil
   await expect(reading).rejects.toMatchObject({ code: "busy" });
 });
 
+/** A body of which so much has come, and whether it had to make room. */
+function standing(room: Room, bytes: number, peer = "192.0.2.1") {
+  const body = { displaced: false };
+  const place = room.enter(peer, () => {
+    body.displaced = true;
+  });
+  place.take(bytes);
+  return Object.assign(body, place);
+}
+
+const busy = expect.objectContaining({ code: "busy" });
+
+test("in a full room the body makes way that has kept the most for the longest, and no other", () => {
+  let now = 0;
+  const room = openRoom({ bytes: 100, grown: 100, cost: 1_000 }, () => now);
+  const slow = standing(room, 40);
+  const small = standing(room, 10);
+  now = 20;
+  const quick = standing(room, 50);
+  expect(() => standing(room, 10)).toThrow(busy);
+  now = 30; // 1,200 byte-milliseconds of one, 300 of another, 500 of the third
+  const next = standing(room, 40);
+  expect([slow, small, quick, next].map(({ displaced }) => displaced)).toEqual([
+    true,
+    false,
+    false,
+    false,
+  ]);
+  expect(() => standing(room, 1)).toThrow(busy);
+  for (const body of [slow, small, quick, next]) body.leave();
+  assertEmpty(room);
+});
+
+test("one address that has filled more than half of the room makes way for another, however fast it is", () => {
+  const room = openRoom({ bytes: 100, grown: 100 }, () => 0);
+  const many = [40, 40, 20].map((bytes) => standing(room, bytes));
+  expect(() => standing(room, 10)).toThrow(busy);
+  standing(room, 10, "192.0.2.2");
+  expect(many.filter(({ displaced }) => displaced)).toHaveLength(1);
+});
+
+test("a body that had to make room is answered busy", async () => {
+  const room = openRoom({ bytes: 100, grown: 100 });
+  const first = request(room);
+  const reading = readText(first, 90);
+  first.incoming.write("x".repeat(90));
+  const other = request(room, {}, "192.0.2.2");
+  other.incoming.end("y".repeat(90));
+  expect(await readText(other, 90)).toHaveLength(90);
+  await expect(reading).rejects.toMatchObject({ code: "busy" });
+  assertEmpty(room);
+});
+
 test("a body that is cut off gives its room back", async () => {
   const room = openRoom({ bytes: 100 });
   const gone = request(room);
@@ -60,7 +122,7 @@ test("a body that is cut off gives its room back", async () => {
   const tooLong = readText(long, 50);
   long.incoming.end("x".repeat(60));
   await expect(tooLong).rejects.toMatchObject({ code: "too-large" });
-  expect(() => room.take(100, 100)).not.toThrow();
+  assertEmpty(room);
 });
 
 test("a body that takes too long from its first byte gives its room back, and is told so", async () => {
@@ -69,7 +131,7 @@ test("a body that takes too long from its first byte gives its room back, and is
   const reading = readText(slow, 90);
   slow.incoming.write("x".repeat(80));
   await expect(reading).rejects.toMatchObject({ code: "body-too-slow", status: 408 });
-  expect(() => room.take(100, 100)).not.toThrow();
+  assertEmpty(room);
 });
 
 test("a client that was gone before its body was asked for is not waited for", async () => {

@@ -34,7 +34,7 @@ const FULL = 4 * 1024 * 1024;
 /** As many full bodies as the room takes. */
 const FITTING = 6;
 
-test("nine clients that hold back the ends of their bodies keep no runner and no operator out", async () => {
+test("nine clients that hold back the ends of their bodies keep no runner, no operator and no batch out", async () => {
   const sockets = Array.from({ length: 9 }, () => withholding(house.url, "/v1/reports", FULL));
   let refused = 0;
   for (const socket of sockets) {
@@ -42,17 +42,15 @@ test("nine clients that hold back the ends of their bodies keep no runner and no
       if (answer.toString("latin1").startsWith("HTTP/1.1 503 ")) refused++;
     });
   }
-  await expect.poll(() => refused, { timeout: 20_000 }).toBe(sockets.length - FITTING);
+  const tooMany = sockets.length - FITTING;
+  await expect.poll(() => refused, { timeout: 20_000 }).toBeGreaterThanOrEqual(tooMany);
 
   const { status } = await ask(house, "POST /v1/reports", { jose: reported(1, log) });
   expect(status).toBe(201);
   await newAgent(house, log, 2, { uuid: "enrolled meanwhile" });
   const large = { jose: "x".repeat(100_000) };
-  expect((await ask(house, "POST /v1/reports", large)).json["code"]).toBe("busy");
-
+  expect((await ask(house, "POST /v1/reports", large)).json["code"]).toBe("malformed");
   for (const socket of sockets) socket.destroy();
-  const code = async () => (await ask(house, "POST /v1/reports", large)).json["code"];
-  await expect.poll(code).toBe("malformed");
 });
 
 test("whoever holds back the end of a body is answered 408, and the connection is closed", async () => {
