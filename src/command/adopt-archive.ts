@@ -10,6 +10,7 @@ import { withWriter } from "./writer.ts";
 interface AdoptOptions extends DataOptions {
   by: string;
   reason: string;
+  acknowledgeWitnessAhead?: true;
 }
 
 /** As entries name a principal: no name of a person is in a hashed byte. */
@@ -27,6 +28,10 @@ export function adoptArchiveCommand(): Command {
       "--reason <text>",
       "what became of the archive that was lost; anyone may read it",
     )
+    .option(
+      "--acknowledge-witness-ahead",
+      "although a witness has signed more of the log, or another tree: the entry says so too",
+    )
     .addHelpText(
       "after",
       example(
@@ -34,19 +39,24 @@ export function adoptArchiveCommand(): Command {
         "0 done, 1 refused: nothing was lost, or the archive has other content, 2 could not look",
       ),
     )
-    .action(async (log: string, { by, reason, ...options }: AdoptOptions) => {
-      if (!PRINCIPAL.test(by)) {
-        throw new CommandError("invalid-usage", "--by: an opaque id, p_ and 22 characters");
-      }
-      const progress = showProgress("entries");
-      const onProgress = (done: bigint, of: bigint): void => {
-        progress.update(log, Number(done), Number(of));
-      };
-      const adopted = await withWriter(options.data, (writing) =>
-        adopt({ ...writing, log, onProgress }, { by, reason }),
-      ).finally(progress.stop);
-      print(options, documentOf(log, adopted), linesOf(log, adopted));
-    });
+    .action(
+      async (log: string, { by, reason, acknowledgeWitnessAhead, ...options }: AdoptOptions) => {
+        if (!PRINCIPAL.test(by)) {
+          throw new CommandError("invalid-usage", "--by: an opaque id, p_ and 22 characters");
+        }
+        const progress = showProgress("entries");
+        const onProgress = (done: bigint, of: bigint): void => {
+          progress.update(log, Number(done), Number(of));
+        };
+        const adopted = await withWriter(options.data, (writing) =>
+          adopt(
+            { ...writing, log, onProgress },
+            { by, reason, despiteWitness: acknowledgeWitnessAhead === true },
+          ),
+        ).finally(progress.stop);
+        print(options, documentOf(log, adopted), linesOf(log, adopted));
+      },
+    );
 }
 
 function documentOf(log: string, { index, sealed, size }: Adopted): object {

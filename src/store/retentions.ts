@@ -55,6 +55,13 @@ export async function moveRetention(
     where log = ${log}`;
 }
 
+/** Checkpoints of up to this size were judged: those without a row were let go. */
+export async function retainedTo(sql: Sql, log: string): Promise<bigint> {
+  const [row] = await sql<Pick<Retention, "checkpointsTo">[]>`
+    select checkpoints_to as "checkpointsTo" from retentions where log = ${log}`;
+  return row?.checkpointsTo ?? 0n;
+}
+
 /** As its row has it; `last` are the bytes of entry size−1, where that stands. */
 export interface PassedCheckpoint {
   size: bigint;

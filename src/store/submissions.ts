@@ -143,3 +143,18 @@ export async function readWitnessLag(sql: Sql, keyIds: readonly string[]): Promi
     ) as oldest on true`;
   return row;
 }
+
+/** A witness that has signed more of a log than `size`, or a tree that contradicts it; the furthest one. */
+export async function witnessBeyond(
+  sql: Sql,
+  log: string,
+  size: bigint,
+): Promise<{ keyId: string; witnessSize: bigint | null } | undefined> {
+  const [row] = await sql<{ keyId: string; witnessSize: bigint | null }[]>`
+    select key_id as "keyId", witness_size as "witnessSize"
+    from submissions
+    where log = ${log} and (witness_size > ${size} or conflict)
+    order by witness_size desc nulls last, key_id
+    limit 1`;
+  return row;
+}

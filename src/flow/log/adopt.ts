@@ -7,18 +7,21 @@
 import { decodeEntry } from "../../core/entry.ts";
 import type { Sha256 } from "../../core/hash.ts";
 import { Problem } from "../../core/problem.ts";
-import { encodeBase64, encodeUtf8, equal } from "../../core/text.ts";
+import { decodeUtf8, encodeBase64, encodeUtf8, equal } from "../../core/text.ts";
 import { edgeRoot, parseTilePath, TILE_WIDTH } from "../../core/tile.ts";
-import { type Archive, checkpointPath, cosignaturePath } from "../../store/archive.ts";
-import { readStored, type StoredCheckpoint } from "../../store/checkpoints.ts";
+import { type Archive, checkpointPath, claimPath, cosignaturePath } from "../../store/archive.ts";
+import { readSizes, readStored, type StoredCheckpoint } from "../../store/checkpoints.ts";
 import type { Transaction } from "../../store/connect.ts";
 import { readCosignatures } from "../../store/cosignatures.ts";
 import { readNewest } from "../../store/registers.ts";
-import { EMPTY_SEAL, keepWaiting, readSeal } from "../../store/seals.ts";
+import { EMPTY_SEAL, keepWaiting, readSeal, type Seal } from "../../store/seals.ts";
+import { witnessBeyond } from "../../store/submissions.ts";
 import { transact } from "../../store/transact.ts";
 import type { Random } from "../clock.ts";
 import { openAppender } from "./append.ts";
 import { salt } from "./chain.ts";
+import { claimOf } from "./claim.ts";
+import { extend } from "./extend.ts";
 import type { Guard } from "./guard.ts";
 import { lay } from "./lay.ts";
 import { RecoveryError } from "./recovery.ts";
@@ -46,17 +49,26 @@ const LEVEL_BITS = 8n;
  * May be cut short anywhere and run again.
  *
  * @param who.by opaque id of a principal
- * @throws RecoveryError `nothing-lost`, `archive-contradiction`, `log-forked`, `unknown-signer`; Problem
- *   `invalid-request`, `busy`, `not-found`, `archive-unavailable`
+ * @param who.despiteWitness adopts also where a witness is known to be ahead: the entry's reason says so
+ * @throws RecoveryError `nothing-lost`, `archive-contradiction`, `log-forked`, `unknown-signer`,
+ *   `witness-ahead`; Problem `invalid-request`, `busy`, `not-found`, `archive-unavailable`
  */
 export async function adopt(
   adopting: Adopting,
-  who: { by: string; reason: string },
+  { by, reason, despiteWitness = false }: { by: string; reason: string; despiteWitness?: boolean },
 ): Promise<Adopted> {
-  const { archive, log } = adopting;
+  const { archive, log, sql } = adopting;
   const newest = await newestStored(adopting);
   const { size } = newest;
   await assertLost(adopting, size);
+  const witness = await witnessBeyond(sql, log, size);
+  if (witness !== undefined && !despiteWitness) {
+    const told = `witness ${witness.keyId} has signed ${witness.witnessSize ?? "another tree"}`;
+    throw new RecoveryError("witness-ahead", `${told}, the database was sealed to ${size}`);
+  }
+  const said = witness ? ` (witness ${witness.keyId} at ${witness.witnessSize ?? "odds"})` : "";
+  const who = { by, reason: `${reason}${said}` };
+  await assertNoStrangers(adopting);
   // All of it is compared before any of it is written: two histories must not come to lie in one place.
   await layAll(adopting, size, comparing(archive));
   await layAll(adopting, size, {
@@ -98,9 +110,9 @@ async function layAll(adopting: Adopting, size: bigint, archive: Archive): Promi
   await transact(sql, async (tx) => {
     await keepWaiting(tx);
     const signer = await signerFor(tx, log, size);
-    const known = new Set(await archive.sizes(log));
     let sealed = EMPTY_SEAL;
     for await (const stored of storedIn(tx, log, size)) {
+      const from = sealed.size;
       sealed = await lay(tx, { archive, hash, log }, sealed, stored.size);
       if (!equal(edgeRoot(sealed.edge, hash), stored.root)) {
         const told = `the entries give another root at ${stored.size} than its checkpoint has`;
@@ -112,13 +124,31 @@ async function layAll(adopting: Adopting, size: bigint, archive: Archive): Promi
         throw new RecoveryError("unknown-signer", told);
       }
       if (stored.size < size) await archive.put([noteFile(stored)]);
-      known.delete(stored.size);
+      // As a seal leaves it: whoever is left behind at that checkpoint must find what followed.
+      await archive.create(claimPath(log, from), claimOf(stored));
       adopting.onProgress?.(stored.size, size);
     }
-    const [stranger] = known;
-    if (stranger === undefined) return;
-    const told = `the archive has checkpoint ${stranger}, which the database lacks`;
-    throw new RecoveryError("archive-contradiction", told);
+  });
+}
+
+/** A checkpoint that retention removed here, and that the archive would not let go, is none. */
+async function assertNoStrangers({ archive, hash, log, signerFor, sql }: Adopting): Promise<void> {
+  const stored = new Set(await readSizes(sql, log));
+  const others = (await archive.sizes(log)).filter((size) => !stored.has(size));
+  const newest = others.at(-1);
+  if (newest === undefined) return;
+  await transact(sql, async (tx) => {
+    await keepWaiting(tx);
+    const signer = await signerFor(tx, log, newest);
+    let at: Seal = EMPTY_SEAL;
+    for (const size of others) {
+      for await (const page of extend(tx, log, at, size, hash)) at = page;
+      const note = decodeUtf8((await archive.get(checkpointPath(log, size))) ?? new Uint8Array());
+      const checkpoint = signer.open(note ?? "");
+      if (checkpoint?.size === size && equal(checkpoint.root, edgeRoot(at.edge, hash))) continue;
+      const told = `the archive has checkpoint ${size}, which is none of this database's log`;
+      throw new RecoveryError("archive-contradiction", told);
+    }
   });
 }
 
@@ -138,6 +168,7 @@ async function* storedIn(
 function comparing(archive: Archive): Archive {
   return {
     ...archive,
+    create: async () => "exists",
     put: async (files) => {
       const found = await Promise.all(files.map(({ path }) => archive.get(path)));
       files.forEach(({ path, bytes }, i) => {

@@ -35,8 +35,8 @@ export async function claim(
   tree: Tree,
 ): Promise<Claimed> {
   const path = claimPath(log, from);
-  const ours = encodeUtf8(`${tree.size}\n${encodeBase64(tree.root)}\n`);
-  if ((await archive.create(path, ours)) === "created") return { size: tree.size, made: true };
+  if ((await archive.create(path, claimOf(tree))) === "created")
+    return { size: tree.size, made: true };
   const stands = parseClaim(await archive.get(path));
   if (stands === undefined || stands.size <= from) {
     throw logBehind(`what the archive has claimed after ${from} cannot be read`);
@@ -45,6 +45,10 @@ export async function claim(
     throw logBehind(`another tree of ${tree.size} entries is claimed in the archive`);
   }
   return { size: stands.size, made: false };
+}
+
+export function claimOf({ size, root }: Tree): Uint8Array {
+  return encodeUtf8(`${size}\n${encodeBase64(root)}\n`);
 }
 
 /** Undefined unless the bytes are a claim's. */

@@ -16,6 +16,8 @@ export type RecoveryCode =
   | "archive-behind"
   /** The archive holds other content of this log. */
   | "archive-contradiction"
+  /** A witness has signed more of the log than the database has, or another tree of it. */
+  | "witness-ahead"
   /** There is nothing to adopt an archive for. */
   | "nothing-lost"
   /** An entry of a kind that this version does not know. */

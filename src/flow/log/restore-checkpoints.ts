@@ -5,6 +5,7 @@ import { checkpointPath, cosignaturePath } from "../../store/archive.ts";
 import { readSizes, restoreCheckpoint, type StoredCheckpoint } from "../../store/checkpoints.ts";
 import { insertCosignature } from "../../store/cosignatures.ts";
 import { readHead } from "../../store/heads.ts";
+import { retainedTo } from "../../store/retentions.ts";
 import { readSeal } from "../../store/seals.ts";
 import { transact } from "../../store/transact.ts";
 import { inOrder } from "./archived.ts";
@@ -17,13 +18,17 @@ export interface Restoring extends Surveying {
   witnesses: readonly Vkey[];
 }
 
-/** Of archived checkpoints that the table lacks, up to the newest. */
+/**
+ * Of archived checkpoints that the table lacks, up to the newest. What retention has removed, and the
+ * archive would not let go, is not missing.
+ */
 export async function missingSizes(
   { sql, log }: Surveying,
   { roots }: Pick<Survey, "roots">,
 ): Promise<bigint[]> {
   const known = new Set(await readSizes(sql, log));
-  return [...roots.keys()].filter((size) => size > 0n && !known.has(size));
+  const retained = await retainedTo(sql, log);
+  return [...roots.keys()].filter((size) => size > retained && !known.has(size));
 }
 
 /**

@@ -1,12 +1,20 @@
-import { cp, readdir, rm } from "node:fs/promises";
+import { cp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { folderSource } from "../../../audit/folder.ts";
 import { encodeBase64 } from "../../../src/core/text.ts";
 import { type Adopting, adopt } from "../../../src/flow/log/adopt.ts";
+import { foresee, recover } from "../../../src/flow/log/recover.ts";
+import { retain } from "../../../src/flow/log/retain.ts";
 import { seal } from "../../../src/flow/log/seal.ts";
 import type { Archive } from "../../../src/store/archive.ts";
 import { folderArchive } from "../../../src/store/archive-folder.ts";
+import { readSizes } from "../../../src/store/checkpoints.ts";
+import {
+  recordAgreement,
+  recordConflict,
+  recordWitnessSize,
+} from "../../../src/store/submissions.ts";
 import { auditSource } from "../../audit/archive.ts";
 import { freshDatabase } from "../../postgres.ts";
 import {
@@ -16,10 +24,19 @@ import {
   type House,
   ofKind,
   openHouse,
+  signerFor,
   vkeyOf,
 } from "../door.ts";
 import { archived, archiveFolder } from "../folder.ts";
-import { begun, expectProven, fill, restore, sealerOn, tablesOf } from "../restored.ts";
+import {
+  begun,
+  expectProven,
+  fill,
+  recoveringOn,
+  restore,
+  sealerOn,
+  tablesOf,
+} from "../restored.ts";
 
 let house: House;
 let door: Door;
@@ -149,4 +166,72 @@ test("where nothing is lost, nothing is adopted", async () => {
   const unsealed = adopt(adopting(await archiveFolder(), young), WHO);
   await expect(unsealed).rejects.toMatchObject({ code: "nothing-lost" });
   expect(await adoptions(log)).toEqual([]);
+});
+
+test("a process that was left behind finds in the adopted archive what followed each checkpoint", async () => {
+  const log = await sealedThrice("claimed", 6);
+  const root = await archiveFolder();
+  await adopt(adopting(root, log), WHO);
+  const [before, after] = await Promise.all([archived(house.archive), archived(root)]);
+  const claims = [...before].filter(([path]) => path.startsWith(`${log}/claim/`));
+  expect(claims).toHaveLength(3);
+  for (const [path, bytes] of claims) expect(after.get(path), path).toBe(bytes);
+});
+
+test("a log of which a witness has signed more, or another tree, is adopted only knowingly, and the entry says so", async () => {
+  const log = await sealedThrice("ahead", 7);
+  const sql = house.database.writer;
+  const adopted = (despiteWitness = false) =>
+    archiveFolder().then((root) => adopt(adopting(root, log), { ...WHO, despiteWitness }));
+  await recordWitnessSize(sql, log, "00000001", 100_000n);
+  await expect(adopted()).rejects.toMatchObject({ code: "witness-ahead" });
+  await recordAgreement(sql, log, "00000001");
+  await recordConflict(sql, log, "00000002");
+  await expect(adopted()).rejects.toMatchObject({ code: "witness-ahead" });
+  expect(await adoptions(log)).toEqual([]);
+  await recordWitnessSize(sql, log, "00000001", 100_000n);
+  await adopted(true);
+  expect(await adoptions(log)).toMatchObject([
+    { body: { reason: "the bucket is gone (witness 00000001 at 100000)" } },
+  ]);
+});
+
+describe("an archive that lets nothing go keeps what retention removed", () => {
+  async function kept(unique_id: string, seed: number) {
+    const log = await sealedThrice(unique_id, seed);
+    const root = await archiveFolder();
+    await cp(join(house.archive, log), join(root, log), { recursive: true });
+    const archive = { ...folderArchive(root), remove: async () => undefined };
+    const sql = house.database.writer;
+    const clock = { now: () => Date.UTC(2027, 1, 1) };
+    while (await retain({ sql, archive, clock, log, signerFor }));
+    const rows = await readSizes(sql, log);
+    const sizes = await archive.sizes(log);
+    expect([rows.length, sizes.length]).toEqual([1, 3]);
+    return { log, root, archive, newest: sizes.at(-1) ?? 0n };
+  }
+
+  test("and nothing is missing then", async () => {
+    const { log, archive } = await kept("undeleted", 8);
+    const recovering = recoveringOn(house.database.writer, archive, log);
+    expect(await foresee(recovering)).toMatchObject({ checkpoints: 0, aside: 0 });
+    expect(await recover(recovering)).toMatchObject({ checkpoints: 0 });
+    expect(await readSizes(house.database.writer, log)).toHaveLength(1);
+  });
+
+  test("and is adopted where it lost the newest, unless it is of another log", async () => {
+    const { log, root, archive, newest } = await kept("unlost", 9);
+    await rm(join(root, log, "checkpoint", String(newest)));
+    const [oldest = 0n] = await archive.sizes(log);
+    const path = join(root, log, "checkpoint", String(oldest));
+    const note = await readFile(path, "utf8");
+    const [, ...rest] = note.split("\n");
+    await writeFile(path, [`door.test/${"0".repeat(32)}`, ...rest].join("\n"));
+    const refused = adopt(adopting(archive, log), WHO);
+    await expect(refused).rejects.toMatchObject({ code: "archive-contradiction" });
+    await writeFile(path, note);
+    expect(await adopt(adopting(archive, log), WHO)).toMatchObject({ size: newest });
+    const { findings } = await auditSource(folderSource(root, log), { log, vkeys: [vkeyOf(log)] });
+    expect([...findings.byCode]).toEqual([]);
+  });
 });
