@@ -15,6 +15,9 @@ import {
   mkdirSync,
   openSync,
   readFileSync,
+  realpathSync,
+  type Stats,
+  statSync,
   unlinkSync,
   writeSync,
 } from "node:fs";
@@ -26,9 +29,11 @@ import type { HeldKeys } from "./flow/key/standing.ts";
 import { signerOf } from "./flow/report/signature.ts";
 
 const OTHERS = 0o077;
+const OTHERS_WRITE = 0o022;
+const STICKY = 0o1000;
 const SECRET_BYTES = 32;
 
-/** @throws ConfigError when the file is missing, open to others, or no Ed25519 key in PKCS #8 PEM */
+/** @throws ConfigError when the file is missing, open to others or replaceable, or no Ed25519 key in PKCS #8 PEM */
 export function readSigningKey(file: string): KeyObject {
   const key = parse(file, readSecret(file));
   if (key.asymmetricKeyType !== "ed25519") throw new ConfigError(`${file}: not an Ed25519 key`);
@@ -90,13 +95,36 @@ function readSecret(file: string): string {
   }
   try {
     // Asked of the open file, so that what was judged is what is read.
-    if ((fstatSync(descriptor).mode & OTHERS) !== 0) {
-      throw new ConfigError(`${file}: open to others; chmod 600`);
-    }
+    const stats = fstatSync(descriptor);
+    const folders = [dirname(file), dirname(realpathSync(file))].map((folder) => statSync(folder));
+    const objection = objectionTo(stats, folders, process.getuid?.() ?? stats.uid);
+    if (objection !== undefined) throw new ConfigError(`${file}: ${objection}`);
     return readFileSync(descriptor, "utf8");
   } finally {
     closeSync(descriptor);
   }
+}
+
+type Guarded = Pick<Stats, "mode" | "uid">;
+
+/**
+ * Why a secret in this file is none, or could be replaced: who may write to a folder puts another file
+ * there under the same name, unless the folder is sticky.
+ *
+ * @param folders that of the file, and where it is a link, that of what it leads to
+ * @param self whose process reads it; root may do all that anyway
+ */
+export function objectionTo(
+  file: Guarded,
+  folders: readonly Guarded[],
+  self: number,
+): string | undefined {
+  const isOurs = ({ uid }: Guarded): boolean => uid === self || uid === 0;
+  if ((file.mode & OTHERS) !== 0) return "open to others; chmod 600";
+  if (!isOurs(file)) return "somebody else's; chown it";
+  if (!folders.every(isOurs)) return "in somebody else's folder; chown that";
+  const replaceable = folders.some(({ mode }) => (mode & OTHERS_WRITE) !== 0 && !(mode & STICKY));
+  return replaceable ? "in a folder that others may write to; chmod 700" : undefined;
 }
 
 function parse(file: string, pem: string): KeyObject {

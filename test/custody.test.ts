@@ -1,5 +1,14 @@
 import { createPublicKey, generateKeyPairSync, sign, verify } from "node:crypto";
-import { chmodSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
@@ -7,6 +16,7 @@ import {
   ensureSecretKey,
   ensureSigningKey,
   heldKey,
+  objectionTo,
   rawPublicKey,
   readSecretKey,
   readSigningKey,
@@ -37,6 +47,33 @@ test.each([0o640, 0o604, 0o620, 0o666])("a key file of mode %o is refused", (mod
   writeFileSync(at("open.pem"), pem("ed25519"), { mode: 0o600 });
   chmodSync(at("open.pem"), mode);
   expect(() => readSigningKey(at("open.pem"))).toThrow("open.pem: open to others; chmod 600");
+});
+
+test("a key in a folder that others may write to is refused, unless only owners may replace there", () => {
+  mkdirSync(at("shared"));
+  writeFileSync(at("shared/log.pem"), pem("ed25519"), { mode: 0o600 });
+  symlinkSync(at("shared/log.pem"), at("link.pem"));
+  for (const mode of [0o777, 0o770, 0o702]) {
+    chmodSync(at("shared"), mode);
+    for (const file of ["shared/log.pem", "link.pem"]) {
+      expect(() => readSigningKey(at(file))).toThrow("a folder that others may write to");
+    }
+  }
+  for (const mode of [0o1777, 0o755]) {
+    chmodSync(at("shared"), mode);
+    expect(() => readSigningKey(at("link.pem"))).not.toThrow();
+  }
+});
+
+test("a key of somebody else, or in somebody else's folder, is refused; root's is not", () => {
+  const [self, other] = [1000, 1001];
+  const file = { mode: 0o100600, uid: self };
+  const folder = { mode: 0o040755, uid: self };
+  expect(objectionTo(file, [folder], self)).toBeUndefined();
+  expect(objectionTo({ ...file, uid: 0 }, [{ ...folder, uid: 0 }], self)).toBeUndefined();
+  expect(objectionTo({ ...file, uid: other }, [folder], self)).toMatch("somebody else's");
+  const theirs = { ...folder, uid: other };
+  expect(objectionTo(file, [folder, theirs], self)).toMatch("somebody else's folder");
 });
 
 test("what is no Ed25519 key is refused, and nothing of it is quoted", () => {
