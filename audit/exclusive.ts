@@ -1,7 +1,7 @@
 /**
  * One process at a time, for a moment. Node has no flock, so the lock is a symbolic link, made with what
  * it says in one step: who holds it. What a process that was killed has left is cleared by whoever comes
- * next on its host.
+ * next and can know that it is gone: in another container, or on another host, nobody can.
  */
 import { randomUUID } from "node:crypto";
 import { readlinkSync, symlinkSync, unlinkSync } from "node:fs";
@@ -21,12 +21,13 @@ const HOLDER = /^(\d+) (\S+) (.*)$/;
  */
 export async function exclusively<T>(path: string, work: () => T): Promise<T> {
   const lock = `${path}.lock`;
-  const mine = `${process.pid} ${randomUUID()} ${hostname()}`;
+  const mine = `${process.pid} ${randomUUID()} ${here()}`;
   for (let waited = 0; !make(lock, mine); waited += POLL_MS) {
     const holder = readHolder(lock);
     if (holder !== undefined && isGone(holder)) clear(lock, holder);
     if (waited >= WAIT_MS_MAX) {
-      throw new CannotLook(`${lock} is held, by process, id and host: ${holder ?? "changing"}`);
+      const whose = `by process, id and host: ${holder ?? "changing"}`;
+      throw new CannotLook(`${lock} is held, ${whose}; remove it only if that process is gone`);
     }
     await delay(POLL_MS);
   }
@@ -58,10 +59,19 @@ function readHolder(lock: string): string | undefined {
   }
 }
 
-/** Nobody knows of a process on another host. One with our own number is an earlier one: we wait here. */
+/** Where a process number means one process: namespaces(7), pid_namespaces(7). */
+export function here(): string {
+  try {
+    return `${hostname()} ${readlinkSync("/proc/self/ns/pid")}`;
+  } catch {
+    return hostname(); // a system without /proc
+  }
+}
+
+/** One with our own number is an earlier one: we wait here. */
 function isGone(holder: string): boolean {
   const [, pid = "", , host] = HOLDER.exec(holder) ?? [];
-  if (host !== hostname()) return false;
+  if (host !== here()) return false;
   if (Number(pid) === process.pid) return true;
   try {
     process.kill(Number(pid), 0);

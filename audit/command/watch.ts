@@ -38,7 +38,7 @@ which one is not in the other's tree, or 24 hours in which the log does not show
 watch: both notes are printed, and in a file beside the state with the proof that fails. Keep the state:
 without it nobody knows what was seen. What cannot be reached, or shows nothing that the log has signed,
 is no alarm; how long ago it was seen is said. A token goes to the server of the first address, and to
-no other. Several may watch with one state, on one host.
+no other. Several may watch with one state.
 
 Exit status: 1 an alarm. With --once: 0 all addresses seen and consistent, 2 not all could be looked at,
 or more was seen than the log shows.

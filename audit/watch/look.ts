@@ -43,12 +43,13 @@ export async function look(options: LookOptions): Promise<Look> {
   const shown = largest?.checkpoint.size;
   const ahead = shown === undefined ? [] : seen.filter(({ checkpoint }) => checkpoint.size > shown);
   const alarm = compared.alarm ?? withheld(ahead, largest, at);
-  const looked = { at, views, missed: [...missed, ...compared.missed], ahead, alarm };
-  const { proven } = compared;
-  if (alarm !== undefined) return { ...looked, proven, seen, unkept: kept.unkept };
-  // With the views once more: of a tree that is not kept, none may be gone because it is in it.
-  const after = await keeping(state, (held) => settled(merged(held, views, at), compared.covered));
-  return { ...looked, proven, seen: after.seen ?? seen, unkept: kept.unkept ?? after.unkept };
+  const { covered, proven } = compared;
+  const looked = { at, views, missed: [...missed, ...compared.missed], proven, ahead, alarm };
+  if (alarm !== undefined || kept.unkept !== undefined) {
+    return { ...looked, seen, unkept: kept.unkept };
+  }
+  const after = await keeping(state, (held) => settled(held, covered));
+  return { ...looked, seen: after.seen ?? seen, unkept: after.unkept };
 }
 
 async function keeping(

@@ -1,10 +1,9 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
-import { hostname } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeEach, expect, test } from "vitest";
-import { exclusively } from "../../audit/exclusive.ts";
+import { exclusively, here } from "../../audit/exclusive.ts";
 import { decodeUtf8 } from "../../src/core/text.ts";
 import { checkpointOf, filesOf, signer, vkeyText } from "./archive.ts";
 import { command, type Ended, openHome } from "./command.ts";
@@ -94,18 +93,17 @@ test("an alarm is said though the state can no longer be written", async () => {
 });
 
 test("a slower look never writes over what a faster one has seen", async () => {
-  let answerSlowly: (() => void) | undefined;
+  let heard: (() => void) | undefined;
   const reached = new Promise<void>((asked) => {
-    answerSlowly = asked;
+    heard = asked;
   });
   let fast: Promise<Ended> | undefined;
   const lie: Lie = (path, answer) => {
     if (!path.startsWith("tile/") || fast !== undefined) return false;
     const tile = filesOf(LOG, [300]).get(path);
     show(filesOf(LOG, [700]));
-    fast = lookOnce([url]);
-    fast.then(() => answer.end(tile));
-    answerSlowly?.();
+    fast = lookOnce([url]).finally(() => answer.end(tile));
+    heard?.();
     return true;
   };
   const { show, url } = await address(LOG, 300, lie);
@@ -122,9 +120,17 @@ test("a process that was killed with the lock keeps nobody out", async () => {
   const child = spawn(process.execPath, ["-e", "setInterval(() => {}, 1000)"]);
   child.kill("SIGKILL");
   await once(child, "exit");
-  symlinkSync(`${child.pid} id ${hostname()}`, `${state}.lock`);
+  symlinkSync(`${child.pid} id ${here()}`, `${state}.lock`);
   expect((await lookOnce([url])).exit).toBe(0);
   expect(readdirSync(folder)).toEqual(["state"]);
+});
+
+test("a lock whose holder may live, for all that anybody here knows, is not broken", async () => {
+  const { url } = await address(LOG, 300);
+  symlinkSync("1 id elsewhere", `${state}.lock`);
+  const { err, exit } = await lookOnce([url]);
+  expect([exit, err]).toEqual([2, expect.stringContaining("1 id elsewhere")]);
+  expect(readdirSync(folder)).toEqual(["state.lock"]);
 });
 
 test("of many that write to one path at once, each sees what the one before it wrote", async () => {
@@ -132,7 +138,7 @@ test("of many that write to one path at once, each sees what the one before it w
   writeFileSync(path, "0");
   const script = `
     import { readFileSync, writeFileSync } from "node:fs";
-    import { exclusively } from ${JSON.stringify(new URL("../../audit/exclusive.ts", import.meta.url).href)};
+    import { exclusively, here } from ${JSON.stringify(new URL("../../audit/exclusive.ts", import.meta.url).href)};
     for (let i = 0; i < 25; i += 1) {
       await exclusively(process.argv[1], () =>
         writeFileSync(process.argv[1], String(Number(readFileSync(process.argv[1], "utf8")) + 1)));
