@@ -38,10 +38,21 @@ export interface S3Patience {
   attemptMs: number;
   /** Before the second attempt; doubled before each further one. */
   pauseMs: number;
+  /** Of all attempts together. */
+  totalMs: number;
 }
 
-/** All attempts end within the minute for which a seal may hold its transaction. */
-const PATIENCE: S3Patience = { attempts: 4, attemptMs: 10_000, pauseMs: 100 };
+/**
+ * A seal may idle in its transaction for a minute, and between two of its statements no more than four
+ * calls follow each other: create and read of tiles, then of the claim. A seal that is slower all the
+ * same loses its transaction and signs nothing; the next one goes on from what is archived.
+ */
+export const PATIENCE: S3Patience = {
+  attempts: 4,
+  attemptMs: 10_000,
+  pauseMs: 100,
+  totalMs: 14_000,
+};
 /** A full bundle of the largest entries is a little over 16 MiB. */
 const OBJECT_BYTES_MAX = 17 * 1024 * 1024;
 /** S3: in one request. */
@@ -133,15 +144,19 @@ export function s3Objects(
 /** @throws ArchiveError `archive-unavailable` with the last failure as its cause */
 async function persistently<T>(
   request: (signal: AbortSignal) => Promise<T>,
-  { attempts, attemptMs, pauseMs }: S3Patience,
+  { attempts, attemptMs, pauseMs, totalMs }: S3Patience,
 ): Promise<T> {
+  const end = performance.now() + totalMs;
   for (let attempt = 1; ; attempt += 1) {
+    const leftMs = Math.max(0, Math.floor(end - performance.now()));
     try {
-      return await request(AbortSignal.timeout(attemptMs));
+      return await request(AbortSignal.timeout(Math.min(attemptMs, leftMs)));
     } catch (error) {
-      if (attempt === attempts || !mayPass(error)) throw unavailable(error);
+      const pause = pauseMs * 2 ** (attempt - 1);
+      const isLast = attempt === attempts || performance.now() + pause >= end;
+      if (isLast || !mayPass(error)) throw unavailable(error);
+      await delay(pause);
     }
-    await delay(pauseMs * 2 ** (attempt - 1));
   }
 }
 

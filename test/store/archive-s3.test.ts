@@ -4,6 +4,7 @@ import { encodeUtf8 } from "../../src/core/text.ts";
 import type { Archive } from "../../src/store/archive.ts";
 import { openArchive } from "../../src/store/archive-location.ts";
 import { openS3Archive } from "../../src/store/archive-s3.ts";
+import { PATIENCE as OURS } from "../../src/store/s3-objects.ts";
 import { type Fault, type S3Server, startS3 } from "../s3.ts";
 import { PATIENCE, s3Place } from "./archives.ts";
 
@@ -106,6 +107,20 @@ describe("a network that fails", () => {
     },
     60_000,
   );
+
+  test("that is silent is waited for no longer in all attempts than a seal can wait", async () => {
+    const place = await s3Place();
+    const patience = { ...PATIENCE, attemptMs: 400, totalMs: 500 };
+    const archive = await openS3Archive(place.server.url, patience);
+    place.server.fault = () => "silent";
+    const before = place.server.asked.length;
+    const start = performance.now();
+    await expect(archive.get(TILE)).rejects.toMatchObject(unavailable);
+    expect(performance.now() - start).toBeLessThan(4 * patience.attemptMs);
+    expect(place.server.asked.length - before).toBe(2);
+    // Four calls follow each other while the transaction of a seal idles, for a minute at the most.
+    expect(4 * OURS.totalMs).toBeLessThan(60_000);
+  });
 
   test("that cuts every answer gives out no half of a file", async () => {
     const { server: store, archive } = await opened();

@@ -18,7 +18,7 @@ export interface Place {
   files(): Promise<Map<string, string>>;
 }
 
-export const PATIENCE: S3Patience = { attempts: 4, attemptMs: 1_000, pauseMs: 1 };
+export const PATIENCE: S3Patience = { attempts: 4, attemptMs: 1_000, pauseMs: 1, totalMs: 5_000 };
 
 export async function folderPlace(): Promise<Place & { root: string }> {
   const root = await archiveFolder();
