@@ -168,12 +168,8 @@ function wordsOf(command: string): SignerCommand["words"] {
   try {
     return Words.parse(JSON.parse(command));
   } catch (error) {
-    throw new ConfigError(
-      'SIGNER_COMMAND: a JSON array of words, as ["/usr/bin/signer","--slot","2"]',
-      {
-        cause: error,
-      },
-    );
+    const form = 'a JSON array of words, as ["/usr/bin/signer","--slot","2"]';
+    throw new ConfigError(`SIGNER_COMMAND: ${form}`, { cause: error });
   }
 }
 
@@ -247,25 +243,24 @@ const WitnessUrl = z.url({ protocol: /^https?$/ });
 /**
  * C2SP tlog-policy. Whatever is stored of a witness is named by the id of its key, so no two may share one.
  *
- * @throws ConfigError naming the line, or the witness that cannot be asked; also where those that can be
- *   asked do not reach the quorum
+ * @throws ConfigError naming the line, or the witness that cannot be asked; where too few can for a quorum
  */
 function policyOf(file: string | undefined): Policy | undefined {
   if (file === undefined) return undefined;
   const policy = parsePolicy(readText(file));
   if ("problem" in policy) throw new ConfigError(`${file}, line ${policy.line}: ${policy.problem}`);
-  const ids = new Set<string>();
+  const [ids, asked] = [new Set<string>(), new Set<string>()];
   for (const { name, vkey, url } of policy.witnesses) {
     if (ids.has(vkey.id))
       throw new ConfigError(`${file}: ${name} has the key id of another witness`);
     ids.add(vkey.id);
-    if (url !== undefined && !WitnessUrl.safeParse(url).success) {
+    if (url === undefined) continue;
+    if (!WitnessUrl.safeParse(url).success)
       throw new ConfigError(`${file}: ${name} cannot be asked at ${url}`);
-    }
+    asked.add(witnessId(vkey));
   }
-  const asked = policy.witnesses.filter(({ url }) => url !== undefined);
   // Nothing would ever be published: a cosignature comes only from whoever is asked.
-  if (!reachesQuorum(policy, new Set(asked.map(({ vkey }) => witnessId(vkey))))) {
+  if (!reachesQuorum(policy, asked)) {
     throw new ConfigError(`${file}: the quorum needs a witness that has no URL`);
   }
   return policy;
