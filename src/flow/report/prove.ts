@@ -3,7 +3,13 @@ import { z } from "zod";
 import { JWS_CHARS_MAX } from "../../core/entry.ts";
 import { type Hash, leafHash } from "../../core/hash.ts";
 import { Problem } from "../../core/problem.ts";
-import { coversResults, ReceiptResult, readReceipt, verifyReceipt } from "../../core/receipt.ts";
+import {
+  coversResults,
+  type Receipt,
+  ReceiptResult,
+  readReceipt,
+  verifyReceipt,
+} from "../../core/receipt.ts";
 import { encodeBase64 } from "../../core/text.ts";
 import { IntegerText } from "../../core/unit.ts";
 import type { Sql } from "../../store/connect.ts";
@@ -66,10 +72,12 @@ export interface Keeping extends Proofs {
  */
 export async function proveReceipt(keeping: Keeping, promised: Promised): Promise<Kept> {
   const { receipt, results } = promised;
-  const log = await assertOurs(keeping, receipt, results);
-  if (results.every(({ index }) => index === undefined)) throw new Problem("not-found");
-  const leave = keeping.room.enter({ log, receipt, results: results.length });
+  const signed = await readOurs(keeping, receipt);
+  const { count, log } = signed;
+  const leave = keeping.room.enter({ log, receipt, results: Number(count) });
   try {
+    if (!coversResults(signed, results, keeping.hash)) throw new Problem("invalid-receipt");
+    if (results.every(({ index }) => index === undefined)) throw new Problem("not-found");
     return await prove(keeping, log, promised);
   } finally {
     leave();
@@ -117,21 +125,16 @@ function promises(results: readonly ReceiptResult[]): { index: bigint; leaves: S
   return Array.from(leaves, ([index, there]) => ({ index: BigInt(index), leaves: there }));
 }
 
-/** @returns the receipt's log */
-async function assertOurs(
-  { keyring, hash }: Keeping,
-  text: string,
-  results: readonly ReceiptResult[],
-): Promise<string> {
+/** @throws Problem `invalid-receipt` unless a key signed it that is or was the log's */
+async function readOurs({ keyring }: Keeping, text: string): Promise<Receipt> {
   const receipt = readReceipt(text);
   if (receipt === undefined) throw new Problem("invalid-receipt");
-  const { log } = receipt.payload;
-  const vkey = await keyring.receiptKey(log, receipt.jws.kid);
-  const signed = vkey !== undefined && verifyReceipt(receipt, vkey, verifySignature);
-  if (!signed || !coversResults(receipt.payload, results, hash)) {
+  const { jws, payload } = receipt;
+  const vkey = await keyring.receiptKey(payload.log, jws.kid);
+  if (vkey === undefined || !verifyReceipt(receipt, vkey, verifySignature)) {
     throw new Problem("invalid-receipt");
   }
-  return log;
+  return payload;
 }
 
 async function keyIndices({ sql }: Keeping, log: string, size: bigint): Promise<bigint[]> {
