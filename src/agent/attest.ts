@@ -5,24 +5,28 @@ import { utf8Length } from "../core/text.ts";
 import { instantText } from "../core/unit.ts";
 import { type Client, refusal } from "./client.ts";
 import { signer } from "./key.ts";
+import { Patience } from "./patience.ts";
 import { malformedIn, type Source } from "./sources.ts";
 import type { AgentState, Enrolment } from "./state.ts";
 
+/** While an attestation is refused for a moment, no import begins that would send what is new. */
+const PATIENCE_MS = 60_000;
 const FILES_MAX = 64;
 /** With header and signature, a compact JWS then stays under its 4,096 bytes. */
 const PAYLOAD_BYTES_MAX = 2_800;
 
 /**
- * Signs by the enrolment's key and sends until it is on the log.
- * @throws AgentError `refused`
+ * Signs by the enrolment's key, and sends for a minute: the next import attests to more.
+ * @throws AgentError `refused`, `unavailable`
  */
 export async function attest(
   state: AgentState,
   enrolment: Enrolment,
   client: Client,
 ): Promise<void> {
+  const patience = new Patience(PATIENCE_MS, Number.POSITIVE_INFINITY);
   // Any answer has the server's clock. Where nothing was sent yet, this asks for one.
-  if (client.clockOffset === undefined) await client.request("livez");
+  if (client.clockOffset === undefined) await client.request("livez", undefined, patience);
   const spool = state.spool(enrolment.log);
   const sources = state.sources.all();
   const attestation = withFiles(sources, {
@@ -35,7 +39,8 @@ export async function attest(
     spool: String(spool.depth),
   });
   const jws = signer(state.key(enrolment.kid), TYP.attestation)(attestation);
-  const answer = await client.request("v1/attestations", { type: "application/jose", body: jws });
+  const post = { type: "application/jose", body: jws };
+  const answer = await client.request("v1/attestations", post, patience);
   if (answer.status !== 201) throw refusal(client, "the attestation", answer);
 }
 

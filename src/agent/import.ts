@@ -36,9 +36,10 @@ export interface ImportOptions {
 const USAGE_LOG = /^usage-log-[\w.-]{1,200}\.json$/;
 
 /**
- * Reads all that is new, then sends all that has no final answer, also from earlier runs, then
- * attests. What a run leaves undone, however it ends, the next one does.
- * @throws AgentError; or the signal's reason
+ * Reads all that is new, then sends all that has no final answer, also from earlier runs, holds the logs
+ * to their receipts, and attests. Each is done whatever becomes of the others; what a run leaves undone,
+ * however it ends, the next one does.
+ * @throws AgentError, of the first that failed; or the signal's reason
  */
 export async function importFolder(options: ImportOptions): Promise<Summary> {
   const { state, batch = BATCH_DEFAULT } = options;
@@ -51,10 +52,15 @@ export async function importFolder(options: ImportOptions): Promise<Summary> {
     tallies.set(log, found);
     return found;
   };
-  await finishRotations(options);
-  const { files, lines, malformed } = await readFolder(options, tally);
-  await sendAll(options, batch, tally);
-  return summarize(state, { files, lines, malformed }, tally);
+  let read = { files: 0, lines: 0, malformed: 0 };
+  await each([
+    async () => {
+      await finishRotations(options);
+      read = await readFolder(options, tally);
+    },
+    () => sendAll(options, batch, tally),
+  ]);
+  return summarize(state, read, tally);
 }
 
 /** A client for an enrolment's server, with what the caller of the import gave. */
@@ -71,11 +77,13 @@ function clientFor(server: string, { surroundings, signal, onNotice }: ImportOpt
 /** A key whose final counter is said must not sign: so before anything is read. */
 async function finishRotations(options: ImportOptions): Promise<void> {
   const { enrolments, rotations } = options.state.settings;
-  for (const pending of rotations) {
-    const enrolment = enrolments.find(({ kid }) => kid === pending.kid);
-    if (enrolment === undefined) continue;
-    await finishRotation(options.state, pending, clientFor(enrolment.server, options));
-  }
+  await each(
+    rotations.map((pending) => async () => {
+      const enrolment = enrolments.find(({ kid }) => kid === pending.kid);
+      if (enrolment === undefined) return;
+      await finishRotation(options.state, pending, clientFor(enrolment.server, options));
+    }),
+  );
 }
 
 async function readFolder(
@@ -140,12 +148,22 @@ async function sendAll(
       done += outcomes.length;
       onProgress?.({ phase: "sending", done, total: Math.max(done, total) });
     };
-    await deliver(delivery, batch, onAnswers);
-    for (const enrolment of state.settings.enrolments.filter((other) => other.log === log)) {
-      await attest(state, enrolment, client);
-    }
-    await holdLog(options, { state, log, client });
-    await deliver(delivery, batch, onAnswers); // what the log turned out not to have
+    let isSent = false;
+    const send = async (): Promise<void> => {
+      await deliver(delivery, batch, onAnswers);
+      isSent = true;
+    };
+    const attesting = state.settings.enrolments
+      .filter((other) => other.log === log)
+      .map((enrolment) => () => attest(state, enrolment, client));
+    await each([
+      send,
+      async () => {
+        await holdLog(options, { state, log, client });
+        if (isSent) await send(); // what the log turned out not to have
+      },
+      ...attesting,
+    ]);
   };
   const attempt = (enrolment: Enrolment): Promise<void> =>
     send(enrolment).catch((error: unknown) => {
@@ -158,7 +176,7 @@ async function sendAll(
   for (const end of ends) if (end.status === "rejected") throw end.reason;
 }
 
-/** Last of all, and what fails here is only said: everything is sent, and proof can wait. */
+/** What fails here is only said: everything is sent, and proof can wait. */
 async function holdLog({ onNotice }: ImportOptions, holding: Holding): Promise<void> {
   try {
     const findings = await hold(holding);
@@ -169,6 +187,20 @@ async function holdLog({ onNotice }: ImportOptions, holding: Holding): Promise<v
     onNotice?.(error.message);
   }
   holding.state.spool(holding.log).prune(holding.client.now());
+}
+
+/** In turn. What one of them cannot do keeps no other from being done, and is thrown in the end. */
+async function each(steps: readonly (() => Promise<void>)[]): Promise<void> {
+  let first: AgentError | undefined;
+  for (const step of steps) {
+    try {
+      await step();
+    } catch (error) {
+      if (!canWait(error)) throw error;
+      first ??= error;
+    }
+  }
+  if (first !== undefined) throw first;
 }
 
 function summarize(
