@@ -98,7 +98,7 @@ test("a line by another key, over another text, or of a time that cannot be, is 
     [stranger.cosign(text), "unknown-key"],
     [witness.cosign(otherText), "bad-signature"],
     [witness.cosign(text, soon), "future"],
-    [witness.cosign(text, 0n), "malformed"],
+    [witness.cosign(text, 0n), "bad-signature"],
     // With an empty line it speaks for a text that goes on where ours ends.
     [`x\n\n${witness.cosign(`${text}\nx\n`)}`, "malformed"],
   ];
