@@ -35,7 +35,7 @@ export async function look(options: LookOptions): Promise<Look> {
   const before = state.read();
   const { missed, views } = await askAll(options);
   const at = now();
-  // A signed note that is in hand must outlive whatever the servers do next, and this process.
+  // A signed note that is in hand must outlive whatever the servers do next, and this program.
   const kept = await keeping(state, (held) => merged(held, views, at));
   const seen = kept.seen ?? merged(before, views, at);
   const compared = await compare({ views, before, seen, hash });

@@ -14,6 +14,7 @@ const OF_NODE = [
   "audit/cli.ts",
   "audit/command/",
   "audit/durable.ts",
+  "audit/exclusive.ts",
   "audit/folder.ts",
   "audit/given.ts",
   "audit/native.ts",
