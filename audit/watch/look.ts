@@ -1,7 +1,8 @@
 /** One look at a log: what is shown is kept first, then compared with all that was ever seen. */
 import { type AskingOptions, askAll } from "./ask.ts";
 import { type Alarm, compare, largestOf, type Missed, notesOf, type View } from "./compare.ts";
-import { merged, type Seen, settled, type WatchState } from "./state.ts";
+import { merged, type Seen, settled } from "./seen.ts";
+import type { WatchState } from "./state.ts";
 
 export interface LookOptions extends AskingOptions {
   state: WatchState;

@@ -2,7 +2,7 @@
 import { encodeBase64 } from "../../src/core/text.ts";
 import { type Alarm, largestOf, type Sighting } from "./compare.ts";
 import type { Look } from "./look.ts";
-import type { Seen } from "./state.ts";
+import type { Seen } from "./seen.ts";
 
 /** `file` has the evidence of an alarm, where it could be written. */
 export function sentencesOf(log: string, looked: Look, file: string | undefined): string {
