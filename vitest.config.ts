@@ -2,6 +2,8 @@ import { defineConfig } from "vitest/config";
 
 export default defineConfig({
   test: {
+    // Most of them wait for PostgreSQL or for a process: a worker for each core would leave cores idle.
+    maxWorkers: 3,
     coverage: {
       provider: "v8",
       include: ["src/**/*.ts", "audit/**/*.ts"],
