@@ -1,34 +1,20 @@
 /** What an agent does about a log that turns out to be another than it was. */
-import { rmSync } from "node:fs";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { adoptHistory } from "../../src/agent/adopt.ts";
-import { Host } from "./host.ts";
-import { type Proved, TestLog } from "./log.ts";
-import { FakeService, LOG } from "./service.ts";
+import type { Host } from "./host.ts";
+import type { Proved, TestLog } from "./log.ts";
+import { type FakeService, LOG } from "./service.ts";
+import { closeStage, openStage, sendProven } from "./stage.ts";
 
 let host: Host;
 let service: FakeService;
 let ledger: TestLog;
 
 beforeEach(async () => {
-  host = new Host();
-  service = new FakeService();
-  ledger = new TestLog(LOG);
-  service.ledger = ledger;
-  await host.claim(await service.start());
+  ({ host, service, ledger } = await openStage());
 });
 
-afterEach(async () => {
-  await service.stop();
-  rmSync(host.root, { recursive: true });
-});
-
-/** Some reports that are on the log, and proven. */
-async function sendProven(count: number): Promise<void> {
-  await host.send(count);
-  ledger.seal();
-  await host.check();
-}
+afterEach(() => closeStage({ host, service }));
 
 const lie = (change: (proved: Proved) => Partial<Proved>): void => {
   service.distortProof = (proved) => ({ ...proved, ...change(proved) });
@@ -39,8 +25,8 @@ const beHonest = (): void => {
 
 describe("a log that is not the one it was", () => {
   beforeEach(async () => {
-    await sendProven(3);
-    await sendProven(2);
+    await sendProven({ host, service, ledger }, 3);
+    await sendProven({ host, service, ledger }, 2);
   });
 
   test("because it shows an older checkpoint, is proven nothing, and sent what it may have lost", async () => {
@@ -104,8 +90,8 @@ describe("a log that is not the one it was", () => {
 });
 
 test("a log that lost its tail and grew again meanwhile ends with every report on it once", async () => {
-  await sendProven(3);
-  await sendProven(2);
+  await sendProven({ host, service, ledger }, 3);
+  await sendProven({ host, service, ledger }, 2);
   service.rollBack(2);
   for (const byte of [1, 2, 3, 4]) ledger.append(Uint8Array.of(byte));
   ledger.seal();

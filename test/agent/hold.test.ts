@@ -1,13 +1,13 @@
 /** What an agent does about a log that keeps its word, and about every way of breaking it. */
-import { rmSync } from "node:fs";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { parseVkey } from "../../src/core/note.ts";
 import { readReceipt, verifyReceipt } from "../../src/core/receipt.ts";
 import { testKey, verifyByOpenssl } from "../signing.ts";
-import { Host } from "./host.ts";
+import type { Host } from "./host.ts";
 import { type Proved, TestLog } from "./log.ts";
 import { usageLine } from "./records.ts";
-import { FakeService, LOG } from "./service.ts";
+import { type FakeService, LOG } from "./service.ts";
+import { closeStage, openStage, sendProven } from "./stage.ts";
 
 const HOUR_MS = 3_600_000;
 const NOTHING_FOUND = { proven: 0, pending: 0, broken: 0, unverified: 0, missing: 0, forged: 0 };
@@ -17,24 +17,10 @@ let service: FakeService;
 let ledger: TestLog;
 
 beforeEach(async () => {
-  host = new Host();
-  service = new FakeService();
-  ledger = new TestLog(LOG);
-  service.ledger = ledger;
-  await host.claim(await service.start());
+  ({ host, service, ledger } = await openStage());
 });
 
-afterEach(async () => {
-  await service.stop();
-  rmSync(host.root, { recursive: true });
-});
-
-/** Some reports that are on the log, and proven. */
-async function sendProven(count: number): Promise<void> {
-  await host.send(count);
-  ledger.seal();
-  await host.check();
-}
+afterEach(() => closeStage({ host, service }));
 
 const lie = (change: (proved: Proved) => Partial<Proved>): void => {
   service.distortProof = (proved) => ({ ...proved, ...change(proved) });
@@ -88,14 +74,14 @@ describe("a log that keeps its word", () => {
   });
 
   test("is watched also when nothing is to be proven", async () => {
-    await sendProven(2);
+    await sendProven({ host, service, ledger }, 2);
     ledger.append(Uint8Array.of(1));
     ledger.seal();
     expect(await host.check()).toMatchObject({ size: "3", divergence: "" });
   });
 
   test("may show an older checkpoint for seconds: a reader that lags is no rollback", async () => {
-    await sendProven(2);
+    await sendProven({ host, service, ledger }, 2);
     await host.send(2);
     ledger.seal();
     await host.check();

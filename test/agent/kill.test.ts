@@ -2,10 +2,11 @@
 import { cpSync, rmSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { Host } from "./host.ts";
-import { TestLog } from "./log.ts";
+import type { Host } from "./host.ts";
+import type { TestLog } from "./log.ts";
 import { runAgent } from "./process.ts";
-import { FakeService, LOG } from "./service.ts";
+import type { FakeService } from "./service.ts";
+import { closeStage, openStage } from "./stage.ts";
 
 const KILLER = fileURLToPath(new URL("killer.ts", import.meta.url));
 
@@ -14,17 +15,10 @@ let service: FakeService;
 let ledger: TestLog;
 
 beforeEach(async () => {
-  host = new Host();
-  service = new FakeService();
-  ledger = new TestLog(LOG);
-  service.ledger = ledger;
-  await host.claim(await service.start());
+  ({ host, service, ledger } = await openStage());
 });
 
-afterEach(async () => {
-  await service.stop();
-  rmSync(host.root, { recursive: true });
-});
+afterEach(() => closeStage({ host, service }));
 
 test("killed after any durable step, the next run ends with every promise judged and every report on the log", async () => {
   // One promise that is kept, and one that is broken: the log has another leaf.

@@ -1,13 +1,13 @@
 /** A log is held to what it said of each report, not to some entry that stands somewhere. */
-import { rmSync } from "node:fs";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { isAlarming } from "../../src/agent/receipts.ts";
 import { leafHash } from "../../src/core/hash.ts";
 import { encodeBase64 } from "../../src/core/text.ts";
-import { Host } from "./host.ts";
-import { type Proved, TestLog } from "./log.ts";
+import type { Host } from "./host.ts";
+import type { Proved, TestLog } from "./log.ts";
 import { usageLine } from "./records.ts";
-import { FakeService, LOG, type Result } from "./service.ts";
+import type { FakeService, Result } from "./service.ts";
+import { closeStage, openStage } from "./stage.ts";
 
 const HOUR_MS = 3_600_000;
 
@@ -16,17 +16,10 @@ let service: FakeService;
 let ledger: TestLog;
 
 beforeEach(async () => {
-  host = new Host();
-  service = new FakeService();
-  ledger = new TestLog(LOG);
-  service.ledger = ledger;
-  await host.claim(await service.start());
+  ({ host, service, ledger } = await openStage());
 });
 
-afterEach(async () => {
-  await service.stop();
-  rmSync(host.root, { recursive: true });
-});
+afterEach(() => closeStage({ host, service }));
 
 /** Every answer is changed so, and its receipt is over what was answered. */
 function answer(change: (result: Result) => Result): void {

@@ -1,11 +1,11 @@
 /** A receipt never holds up a delivery, and is never taken silently. */
-import { rmSync } from "node:fs";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { isAlarming } from "../../src/agent/receipts.ts";
 import { testKey } from "../signing.ts";
-import { Host } from "./host.ts";
+import type { Host } from "./host.ts";
 import { TestLog } from "./log.ts";
-import { FakeService, LOG, type Result } from "./service.ts";
+import { type FakeService, LOG, type Result } from "./service.ts";
+import { closeStage, openStage } from "./stage.ts";
 
 const DAY_MS = 24 * 3_600_000;
 
@@ -14,17 +14,10 @@ let service: FakeService;
 let ledger: TestLog;
 
 beforeEach(async () => {
-  host = new Host();
-  service = new FakeService();
-  ledger = new TestLog(LOG);
-  service.ledger = ledger;
-  await host.claim(await service.start());
+  ({ host, service, ledger } = await openStage());
 });
 
-afterEach(async () => {
-  await service.stop();
-  rmSync(host.root, { recursive: true });
-});
+afterEach(() => closeStage({ host, service }));
 
 test.each<[string, () => unknown]>([
   ["one that is text", () => "thanks"],

@@ -15,8 +15,9 @@ function program(name: string, script: string): string {
 }
 
 test("a program that only says where else to look is no Chromium", async () => {
-  const stub = program("stub", "echo 'requires the chromium snap to be installed'; exit 1");
-  vi.stubEnv("CHROMIUM", stub);
+  // What Ubuntu installs as chromium-browser where there is no snap.
+  const pointer = program("pointer", "echo 'requires the chromium snap to be installed'; exit 1");
+  vi.stubEnv("CHROMIUM", pointer);
   expect(findChromium()).toBeUndefined();
   await expect(launchChromium()).rejects.toThrow(/test\/prepare\.ts/);
   vi.stubEnv("CHROMIUM", program("other", "echo 'Another Browser 1.0'"));
