@@ -1,14 +1,8 @@
 /** The only reader of the environment. Bad values are refused by name; secrets are never printed. */
-import { readFileSync } from "node:fs";
 import { z } from "zod";
-import { type Policy, parsePolicy, reachesQuorum, witnessId } from "./core/policy.ts";
-import { Grant } from "./flow/authenticate.ts";
-
-/** What the operator set wrongly, in one line each. */
-export class ConfigError extends Error {
-  override readonly name = "ConfigError";
-  readonly code = "invalid-configuration";
-}
+import { ConfigError } from "./config-error.ts";
+import { readPolicy } from "./config-files.ts";
+import type { Policy } from "./core/policy.ts";
 
 const Port = z.coerce.number().int().min(0).max(65_535);
 /** The key name of a signed note: no spaces, no plus (C2SP signed-note). */
@@ -100,7 +94,7 @@ export function readConfig(environment: NodeJS.ProcessEnv = process.env): Config
     serviceName: values.SERVICE_NAME,
     external: externalOf(values, mode),
     readerDatabaseUrl: values.READER_DATABASE_URL,
-    witnessPolicy: policyOf(values.WITNESS_POLICY_FILE),
+    witnessPolicy: readPolicy(values.WITNESS_POLICY_FILE),
     witnessIntervalMs: values.WITNESS_INTERVAL_SECONDS * 1_000,
     verifierThreads: values.VERIFIER_THREADS,
     logLevel: values.LOG_LEVEL,
@@ -218,79 +212,6 @@ function parsed<T extends z.ZodType>(shape: T, environment: NodeJS.ProcessEnv): 
   if (success) return data;
   const names = error.issues.map(({ path, message }) => `${path.join(".")}: ${message}`);
   throw new ConfigError(names.join("; "));
-}
-
-/** One issuer of service tokens, as ISSUERS_FILE lists them. */
-const IssuerEntry = z.strictObject({
-  issuer: z.string().min(1),
-  audience: z.string().min(1),
-  algorithms: z.array(z.enum(["EdDSA", "Ed25519", "ES256", "ES384", "RS256", "PS256"])).min(1),
-  jwks: z.union([
-    z.strictObject({ uri: z.url({ protocol: /^https$/ }) }),
-    z.strictObject({ file: z.string().min(1) }),
-  ]),
-  grants: z.array(Grant).min(1),
-});
-export type IssuerEntry = z.infer<typeof IssuerEntry>;
-
-/** @throws ConfigError when the file cannot be read or does not have the shape */
-export function readIssuers(file: string): IssuerEntry[] {
-  return readJson(file, z.array(IssuerEntry).min(1));
-}
-
-const WitnessUrl = z.url({ protocol: /^https?$/ });
-
-/**
- * C2SP tlog-policy. Whatever is stored of a witness is named by the id of its key, so no two may share one.
- *
- * @throws ConfigError naming the line, or the witness that cannot be asked; where too few can for a quorum
- */
-function policyOf(file: string | undefined): Policy | undefined {
-  if (file === undefined) return undefined;
-  const policy = parsePolicy(readText(file));
-  if ("problem" in policy) throw new ConfigError(`${file}, line ${policy.line}: ${policy.problem}`);
-  const [ids, asked] = [new Set<string>(), new Set<string>()];
-  for (const { name, vkey, url } of policy.witnesses) {
-    if (ids.has(vkey.id))
-      throw new ConfigError(`${file}: ${name} has the key id of another witness`);
-    ids.add(vkey.id);
-    if (url === undefined) continue;
-    if (!WitnessUrl.safeParse(url).success)
-      throw new ConfigError(`${file}: ${name} cannot be asked at ${url}`);
-    asked.add(witnessId(vkey));
-  }
-  // Nothing would ever be published: a cosignature comes only from whoever is asked.
-  if (!reachesQuorum(policy, asked)) {
-    throw new ConfigError(`${file}: the quorum needs a witness that has no URL`);
-  }
-  return policy;
-}
-
-/** RFC 7517 §5; what is in the keys is for jose to judge. */
-const KeySet = z.object({ keys: z.array(z.record(z.string(), z.unknown())).min(1) });
-export type KeySet = z.infer<typeof KeySet>;
-
-/** Of an issuer whose keys are in a file. @throws ConfigError as `readIssuers` does */
-export function readKeySet(file: string): KeySet {
-  return readJson(file, KeySet);
-}
-
-function readJson<T>(file: string, shape: z.ZodType<T>): T {
-  return reading(file, () => shape.parse(JSON.parse(readFileSync(file, "utf8"))));
-}
-
-function readText(file: string): string {
-  return reading(file, () => readFileSync(file, "utf8"));
-}
-
-function reading<T>(file: string, read: () => T): T {
-  try {
-    return read();
-  } catch (error) {
-    throw new ConfigError(`${file}: ${error instanceof Error ? error.message : ""}`, {
-      cause: error,
-    });
-  }
 }
 
 /** Our own environment and more, for a process that we start. */

@@ -22,7 +22,7 @@ import {
   writeSync,
 } from "node:fs";
 import { dirname } from "node:path";
-import { ConfigError } from "./config.ts";
+import { ConfigError } from "./config-error.ts";
 import type { Purpose } from "./core/log-key.ts";
 import type { SigningKey } from "./flow/key/signing-key.ts";
 import type { HeldKeys } from "./flow/key/standing.ts";

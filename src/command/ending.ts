@@ -1,6 +1,6 @@
 /** How a command ends badly: one line with a stable code, and a status that says whose move it is. */
 import { CommanderError } from "commander";
-import { ConfigError } from "../config.ts";
+import { ConfigError } from "../config-error.ts";
 import { Problem } from "../core/problem.ts";
 import { EmbeddedError } from "../embedded/failure.ts";
 import { RecoveryError } from "../flow/log/recovery.ts";

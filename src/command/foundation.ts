@@ -3,7 +3,9 @@ import type { KeyObject } from "node:crypto";
 import { existsSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { resolve } from "node:path";
-import { type Config, ConfigError, type External, readIssuers, readKeySet } from "../config.ts";
+import type { Config, External } from "../config.ts";
+import { ConfigError } from "../config-error.ts";
+import { readIssuers, readKeySet } from "../config-files.ts";
 import {
   ensureSecretKey,
   ensureSigningKey,

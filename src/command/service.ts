@@ -1,5 +1,6 @@
 /** One process of the service: everything put together, and taken apart again in order. */
-import { type Config, ConfigError } from "../config.ts";
+import type { Config } from "../config.ts";
+import { ConfigError } from "../config-error.ts";
 import { authenticator, type Role } from "../flow/authenticate.ts";
 import { type Clock, systemClock } from "../flow/clock.ts";
 import type { Appender } from "../flow/log/append.ts";

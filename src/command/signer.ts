@@ -3,7 +3,8 @@
  * whenever it ends, and is believed only what verifies.
  */
 import { randomBytes } from "node:crypto";
-import { ConfigError, type SignerCommand } from "../config.ts";
+import type { SignerCommand } from "../config.ts";
+import { ConfigError } from "../config-error.ts";
 import { admissibleKey, verdict } from "../core/ed25519.ts";
 import { encodeHex, encodeUtf8, equal } from "../core/text.ts";
 import type { SigningKey } from "../flow/key/signing-key.ts";

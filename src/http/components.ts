@@ -55,7 +55,7 @@ import {
   UsageRow,
   UsageTable,
 } from "./answers/usages.ts";
-import { Jws } from "./shapes.ts";
+import { Jws } from "./operations/shapes.ts";
 
 const SHAPES = {
   AcceptedReport,

@@ -16,9 +16,9 @@ import { type Caller, type Reach, reachOf } from "./access.ts";
 import { answer, answerReceipt } from "./answer.ts";
 import type { Services } from "./app.ts";
 import { parsed, readJson } from "./body.ts";
+import { CheckpointSearch, ConsistencySearch, InclusionSearch } from "./operations/shapes.ts";
 import { logOf, member } from "./path.ts";
 import type { Ask, Router } from "./router.ts";
-import { CheckpointSearch, ConsistencySearch, InclusionSearch } from "./shapes.ts";
 
 /** A log that the caller may read, and who may keep what is answered. */
 interface Readable {

@@ -7,7 +7,8 @@ import { ACCESS, ROUTES, type Route } from "./access.ts";
 import type { AnyCode } from "./answers/problem.ts";
 import type { Document } from "./answers/process.ts";
 import { answerSchema, componentSchemas, requestSchema } from "./components.ts";
-import { type Content, OPERATIONS } from "./operations.ts";
+import type { Content } from "./operations/operation.ts";
+import { OPERATIONS } from "./operations.ts";
 import { answersOf, problemsOf, rolesOf } from "./outcomes.ts";
 
 export function openapiDocument(version: string): z.infer<typeof Document> {

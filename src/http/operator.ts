@@ -10,9 +10,9 @@ import { assertAllLogs, assertLog, seesLog } from "./access.ts";
 import { answer, answerReceipt } from "./answer.ts";
 import type { Services } from "./app.ts";
 import { readJson } from "./body.ts";
+import { LogEnrolment, LogRevocation } from "./operations/shapes.ts";
 import { logOf, member, pageOf } from "./path.ts";
 import type { Router } from "./router.ts";
-import { LogEnrolment, LogRevocation } from "./shapes.ts";
 
 export function operatorRoutes(router: Router, { flow, reading }: Services): void {
   router.guarded("POST /v1/logs", async (ask, caller) => {

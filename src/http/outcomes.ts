@@ -1,7 +1,8 @@
 /** All that a route can answer: its own successes and problems, and those that routes have in common. */
 import { ACCESS, type Audience, type Route } from "./access.ts";
 import { type AnyCode, problemOf, statusOf } from "./answers/problem.ts";
-import { type Content, OPERATIONS } from "./operations.ts";
+import type { Content } from "./operations/operation.ts";
+import { OPERATIONS } from "./operations.ts";
 
 const NO_ROLES: readonly Audience[] = ["runner", "anyone", "public"];
 

@@ -4,8 +4,8 @@ import { Problem } from "../core/problem.ts";
 import { LogId } from "../core/unit.ts";
 import { assertLog, type Caller } from "./access.ts";
 import { parsed } from "./body.ts";
+import { PageSearch } from "./operations/shapes.ts";
 import type { Ask } from "./router.ts";
-import { PageSearch } from "./shapes.ts";
 
 /** @throws Problem `not-found`: what cannot be the name of anything is missing like anything else */
 export function member<T extends z.ZodType>(shape: T, text: string): z.infer<T> {

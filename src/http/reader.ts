@@ -8,9 +8,9 @@ import { type Caller, visibleNamespaces } from "./access.ts";
 import { answer } from "./answer.ts";
 import type { Services } from "./app.ts";
 import { parsed } from "./body.ts";
+import { JobSearch, UsageSearch } from "./operations/shapes.ts";
 import { logOf, member, pageOf } from "./path.ts";
 import type { Ask, Router } from "./router.ts";
-import { JobSearch, UsageSearch } from "./shapes.ts";
 
 export function readerRoutes(router: Router, { reading, serving }: Services): void {
   router.guarded("GET /v1/usage", async (ask, caller) => {

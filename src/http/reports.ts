@@ -3,8 +3,8 @@ import { HOLD_CODES } from "../core/entry.ts";
 import { PROBLEMS, Problem, type ProblemCode } from "../core/problem.ts";
 import type { Ingested, Result } from "../flow/report/ingest.ts";
 import { mediaType, parsed, parseStrict, readText, type Unread } from "./body.ts";
+import { REPORTS_MAX, Reports } from "./operations/shapes.ts";
 import { problemDocument, respond } from "./problem.ts";
-import { REPORTS_MAX, Reports } from "./shapes.ts";
 
 const REPORTS_BYTES_MAX = 4 * 1024 * 1024;
 const JSON_HEADERS = { "content-type": "application/json", "cache-control": "no-store" };

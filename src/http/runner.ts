@@ -7,8 +7,8 @@ import { attest } from "../flow/report/attest.ts";
 import { answerReceipt } from "./answer.ts";
 import type { Services } from "./app.ts";
 import { CONTROL_BYTES_MAX, mediaType, readJson, readText } from "./body.ts";
+import { KeyRotation, TokenClaim } from "./operations/shapes.ts";
 import type { Router } from "./router.ts";
-import { KeyRotation, TokenClaim } from "./shapes.ts";
 
 export function runnerRoutes(router: Router, flow: Services["flow"]): void {
   router.open("POST /v1/attestations", async (ask) => {

@@ -3,11 +3,11 @@
  * document is made from the same.
  */
 import { z } from "zod";
-import { JWS_CHARS_MAX } from "../core/entry.ts";
-import { IntegerText, LogId, MonthText, NonEmptyText, Tracking } from "../core/unit.ts";
-import { NewEnrolment } from "../flow/key/enrol.ts";
-import { Revocation } from "../flow/key/revoke.ts";
-import { USAGE_GROUPS } from "../flow/usage/usage.ts";
+import { JWS_CHARS_MAX } from "../../core/entry.ts";
+import { IntegerText, LogId, MonthText, NonEmptyText, Tracking } from "../../core/unit.ts";
+import { NewEnrolment } from "../../flow/key/enrol.ts";
+import { Revocation } from "../../flow/key/revoke.ts";
+import { USAGE_GROUPS } from "../../flow/usage/usage.ts";
 
 export const REPORTS_MAX = 500;
 

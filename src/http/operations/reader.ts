@@ -1,0 +1,32 @@
+/** Usage, conflicts and holds, read. */
+import { ConflictPage, HoldPage } from "../answers/listings.ts";
+import { Explanation, Usage, UsageTable } from "../answers/usages.ts";
+import { json, type Operation, SERVING } from "./operation.ts";
+import { JobSearch, PageSearch, UsageSearch } from "./shapes.ts";
+
+export const READER = {
+  "GET /v1/logs/:log/conflicts": {
+    summary: "Reports that contradict one that stands",
+    query: PageSearch,
+    success: { 200: json(ConflictPage) },
+    problems: ["invalid-request"],
+  },
+  "GET /v1/logs/:log/holds": {
+    summary: "Held reports",
+    query: PageSearch,
+    success: { 200: json(HoldPage) },
+    problems: ["invalid-request"],
+  },
+  "GET /v1/usage": {
+    summary: "What was used",
+    query: UsageSearch,
+    success: { 200: { ...json(Usage), "text/csv": UsageTable } },
+    problems: ["invalid-request", "too-many"],
+  },
+  "GET /v1/jobs/:log/:id": {
+    summary: "One build: its charge in full arithmetic, its report, its entry",
+    query: JobSearch,
+    success: { 200: json(Explanation) },
+    problems: ["invalid-request", ...SERVING],
+  },
+} as const satisfies Readonly<Record<string, Operation>>;
