@@ -22,6 +22,7 @@ export const TYP = {
   attestation: "attestation-v1+jws",
   claim: "claim-v1+jws",
   rotation: "rotation-v1+jws",
+  heartbeat: "heartbeat-v1+jws",
 } as const;
 
 export const Job = z.strictObject({
