@@ -2,6 +2,13 @@
 import { z } from "zod";
 import { ConfigError } from "./config-error.ts";
 import { readPolicy } from "./config-files.ts";
+import {
+  type QuotaConfig,
+  QuotaEnvironment,
+  quotaOf,
+  type WebhookConfig,
+  webhookOf,
+} from "./config-quota.ts";
 import type { Policy } from "./core/policy.ts";
 
 const Port = z.coerce.number().int().min(0).max(65_535);
@@ -29,6 +36,7 @@ const Environment = z.object({
   WITNESS_POLICY_FILE: z.string().min(1).optional(),
   WITNESS_INTERVAL_SECONDS: z.coerce.number().int().min(1).max(86_400).default(30),
   VERIFIER_THREADS: z.coerce.number().int().min(1).max(64).optional(),
+  ...QuotaEnvironment,
   LOG_LEVEL: z.enum(["trace", "debug", "info", "warn", "error", "silent"]).default("info"),
 });
 
@@ -68,6 +76,9 @@ export interface Config {
   witnessPolicy: Policy | undefined;
   witnessIntervalMs: number;
   verifierThreads: number | undefined;
+  quota: QuotaConfig;
+  /** Undefined: notifications are kept, and sent to nobody. */
+  webhook: WebhookConfig | undefined;
   logLevel: "trace" | "debug" | "info" | "warn" | "error" | "silent";
 }
 
@@ -97,6 +108,8 @@ export function readConfig(environment: NodeJS.ProcessEnv = process.env): Config
     witnessPolicy: readPolicy(values.WITNESS_POLICY_FILE),
     witnessIntervalMs: values.WITNESS_INTERVAL_SECONDS * 1_000,
     verifierThreads: values.VERIFIER_THREADS,
+    quota: quotaOf(values),
+    webhook: webhookOf(values),
     logLevel: values.LOG_LEVEL,
   };
 }

@@ -39,6 +39,8 @@ test("with nothing set, all is embedded, on this machine only, at a free port", 
     witnessPolicy: undefined,
     witnessIntervalMs: 30_000,
     verifierThreads: undefined,
+    quota: { redis: undefined, withoutRedis: "plan", startReserveMs: 60_000 },
+    webhook: undefined,
     logLevel: "info",
   });
 });
@@ -96,6 +98,53 @@ test("every bad value is named, and no value is quoted", () => {
   expect(read).toThrow(ConfigError);
   for (const name of Object.keys(bad)) expect(read).toThrow(name);
   expect(read).not.toThrow("hush");
+});
+
+test("live usage is kept in one Redis or in one Cluster, never in two places", () => {
+  const REDIS_URL = "rediss://:hush@redis.example:6380/0";
+  expect(readConfig({ REDIS_URL }).quota.redis).toEqual({ kind: "single", url: REDIS_URL });
+  const REDIS_CLUSTER_URLS = "redis://a.example:7000, redis://b.example:7001";
+  expect(readConfig({ REDIS_CLUSTER_URLS }).quota.redis).toEqual({
+    kind: "cluster",
+    urls: ["redis://a.example:7000", "redis://b.example:7001"],
+  });
+  const both = () => readConfig({ REDIS_URL, REDIS_CLUSTER_URLS });
+  expect(both).toThrow("set REDIS_URL or REDIS_CLUSTER_URLS, not both");
+  expect(both).not.toThrow("hush");
+});
+
+test("what quota does without Redis, and what a start holds back, are the operator's to say", () => {
+  const said = { QUOTA_WITHOUT_REDIS: "closed", QUOTA_START_RESERVE_MINUTES: "0" };
+  expect(readConfig(said).quota).toMatchObject({ withoutRedis: "closed", startReserveMs: 0 });
+  const most = readConfig({ QUOTA_START_RESERVE_MINUTES: "60" });
+  expect(most.quota.startReserveMs).toBe(3_600_000);
+});
+
+test("notifications are signed, and leave this machine over TLS only", () => {
+  const WEBHOOK_SECRET_FILE = "/keys/webhook";
+  for (const url of ["https://portal.example/hook", "http://127.0.0.1:8080/hook"]) {
+    const config = readConfig({ WEBHOOK_URL: url, WEBHOOK_SECRET_FILE });
+    expect(config.webhook).toEqual({ url, secretFile: WEBHOOK_SECRET_FILE });
+  }
+  const clear = { WEBHOOK_URL: "http://portal.example/hook", WEBHOOK_SECRET_FILE };
+  expect(() => readConfig(clear)).toThrow("WEBHOOK_URL: https, unless it is this machine");
+  const unsigned = { WEBHOOK_URL: "https://portal.example/hook" };
+  expect(() => readConfig(unsigned)).toThrow("WEBHOOK_URL needs WEBHOOK_SECRET_FILE");
+  expect(() => readConfig({ WEBHOOK_SECRET_FILE })).toThrow(
+    "WEBHOOK_SECRET_FILE needs WEBHOOK_URL",
+  );
+});
+
+test.each([
+  ["REDIS_URL", "http://redis.example"],
+  ["REDIS_CLUSTER_URLS", "redis://a.example:7000,"],
+  ["QUOTA_WITHOUT_REDIS", "perhaps"],
+  ["QUOTA_START_RESERVE_MINUTES", "61"],
+  ["QUOTA_START_RESERVE_MINUTES", "-1"],
+  ["QUOTA_START_RESERVE_MINUTES", "0.5"],
+  ["WEBHOOK_URL", "not a url"],
+])("%s is not %s", (name, value) => {
+  expect(() => readConfig({ [name]: value })).toThrow(name);
 });
 
 const ISSUER = {
