@@ -4,7 +4,8 @@ import { type ComputeMs, computeMs, type Milliseconds } from "./unit.ts";
 
 const DECIMALS = 6;
 const MICRO = 10n ** BigInt(DECIMALS);
-const MINUTE = 60_000n * MICRO;
+/** A compute minute as a `ComputeMs`. */
+export const MINUTE = 60_000n * MICRO;
 /** Postgres numerics of our columns, and the six decimals of entries. */
 const COMPUTE_MS = /^([0-9]{1,40})(?:\.([0-9]{1,6}))?$/;
 
@@ -22,6 +23,11 @@ export function formatComputeMs(amount: ComputeMs): string {
   return decimal(amount, DECIMALS);
 }
 
+/** As `formatComputeMs`, of what may be below zero; never `-0.000000`. */
+export function formatSignedComputeMs(amount: bigint): string {
+  return signed(amount, formatComputeMs);
+}
+
 /** @throws Error on anything but a decimal of at most 40 and 6 digits: such texts are our own. */
 export function parseComputeMs(text: string): ComputeMs {
   const [, whole, decimals = ""] = COMPUTE_MS.exec(text) ?? [];
@@ -33,6 +39,16 @@ export function parseComputeMs(text: string): ComputeMs {
 export function computeMinutes(sum: ComputeMs, places = 4): string {
   const scaled = sum * 10n ** BigInt(places);
   return decimal((2n * scaled + MINUTE) / (2n * MINUTE), places);
+}
+
+/** As `computeMinutes`, of what may be below zero: half away from zero, and never `-0.0000`. */
+export function signedComputeMinutes(amount: bigint, places = 4): string {
+  return signed(amount, (magnitude) => computeMinutes(magnitude, places));
+}
+
+function signed(amount: bigint, write: (magnitude: ComputeMs) => string): string {
+  const text = write(computeMs(amount < 0n ? -amount : amount));
+  return amount < 0n && /[1-9]/.test(text) ? `-${text}` : text;
 }
 
 /** `value` × 10^−places, written with all its decimals. */
