@@ -22,7 +22,7 @@ export function judge(prefix: Prefix, kid: string, report: Report, at: string): 
   if (key?.trustedUpTo !== undefined && BigInt(report.counter) > key.trustedUpTo) {
     return hold("key-ended");
   }
-  const runner = key && coveredRunner(prefix, key, report);
+  const runner = key && coveredRunner(prefix, key, statedBy(report), report.usage.finished_at);
   if (key === undefined || runner === undefined) return hold("outside-enrolment");
 
   const { duration_ms, finished_at } = report.usage;
@@ -44,22 +44,34 @@ export function trackingOf(prefix: Prefix, kid: string, report: Report): Trackin
   return prefix.key(kid) && prefix.tracking(report.runner.uuid);
 }
 
+/** Which runner of which log says something about a build of which namespace. */
+interface Stated {
+  log: string;
+  uuid: string;
+  namespace: string;
+}
+
 /**
- * The runner as it is at `finished_at`, if the key may report it. Which runners and namespaces a key
+ * The runner as it is at an instant, if the key may speak for it. Which runners and namespaces a key
  * speaks for is said by its own enrolment alone: a later one for the same runner widens nothing.
  */
-function coveredRunner(prefix: Prefix, key: KeyState, report: Report): EnrolledRunner | undefined {
-  const { uuid } = report.runner;
+export function coveredRunner(
+  prefix: Prefix,
+  key: KeyState,
+  { log, uuid, namespace }: Stated,
+  instant: string,
+): EnrolledRunner | undefined {
   const enrolment = prefix.enrolment(key.enrolment);
   const covered = enrolment?.runners.some(
     (line) =>
       line.uuid === uuid &&
-      (line.runner_type === "instance" ||
-        enrolment.namespaces.includes(report.job.root_namespace_id)),
+      (line.runner_type === "instance" || enrolment.namespaces.includes(namespace)),
   );
-  return covered && report.log === prefix.id
-    ? prefix.runner(uuid, key.enrolment, report.usage.finished_at)
-    : undefined;
+  return covered && log === prefix.id ? prefix.runner(uuid, key.enrolment, instant) : undefined;
+}
+
+function statedBy({ job, log, runner }: Report): Stated {
+  return { log, uuid: runner.uuid, namespace: job.root_namespace_id };
 }
 
 function hold(code: HoldCode): Judgement {

@@ -20,38 +20,62 @@ import { milliseconds, monthOf } from "./unit.ts";
 
 export type Rating = Omit<Body<"usage">, "enrolment" | "hold" | "jws">;
 
+/** What a factor depends on: of a build that has ended, or of one as if it ended now. */
+export interface Build {
+  readonly job: Pick<Report["job"], "project_id" | "root_namespace_id">;
+  readonly usage: Pick<Report["usage"], "failure_reason" | "finished_at">;
+}
+
+/** Of a runner as it is at `finished_at`. */
+export type Machine = Pick<EnrolledRunner, "machine_type" | "tracking">;
+
+interface Price {
+  card: Card;
+  projectClass: string;
+  factor: Factor;
+  /** Index of the limit that the factor is a share of, or `""`. */
+  limit: string;
+  not_billable: Rating["not_billable"];
+}
+
 /**
  * `runner` is the line in force at `finished_at`. Undefined, no rate is to be had: no card of its
  * tracking is in force, or the card knows neither its machine type nor `*`. That is asked first: a
  * build whose failure is not billable needs a card too.
  */
-export function rate(prefix: Prefix, report: Report, runner: EnrolledRunner): Rating | undefined {
-  const { usage, job } = report;
-  const { machine_type, tracking } = runner;
-  const card = prefix.card(tracking, usage.finished_at);
-  const machine = card && machineFactor(card, machine_type);
-  if (card === undefined || machine === undefined) return undefined;
-
-  const projectClass = prefix.projectClass(job.project_id, usage.finished_at);
-  const { factor, limit } = card.not_billable.includes(usage.failure_reason)
-    ? { factor: NOTHING, limit: "" }
-    : withClass(prefix, report, { card, machine, projectClass });
-
-  const not_billable = notBillable(prefix, report, card);
-  const usage_month = monthOf(usage.finished_at);
+export function rate(prefix: Prefix, report: Report, runner: Machine): Rating | undefined {
+  const { duration_ms, finished_at } = report.usage;
+  const price = priceOf(prefix, report, runner);
+  if (price === undefined) return undefined;
+  const { card, factor, limit, not_billable, projectClass } = price;
+  const usage_month = monthOf(finished_at);
   return {
     billable: not_billable === "",
     billing_month: prefix.postingMonth(usage_month),
     card: String(card.index),
     class: projectClass,
-    compute_ms: formatComputeMs(charge(milliseconds(BigInt(usage.duration_ms)), factor)),
+    compute_ms: formatComputeMs(charge(milliseconds(BigInt(duration_ms)), factor)),
     factor: formatFactor(factor),
     limit,
-    machine_type,
+    machine_type: runner.machine_type,
     not_billable,
-    tracking,
+    tracking: runner.tracking,
     usage_month,
   };
+}
+
+/** Undefined exactly where `rate` is. */
+export function priceOf(prefix: Prefix, build: Build, runner: Machine): Price | undefined {
+  const { job, usage } = build;
+  const card = prefix.card(runner.tracking, usage.finished_at);
+  const machine = card && machineFactor(card, runner.machine_type);
+  if (card === undefined || machine === undefined) return undefined;
+
+  const projectClass = prefix.projectClass(job.project_id, usage.finished_at);
+  const { factor, limit } = card.not_billable.includes(usage.failure_reason)
+    ? { factor: NOTHING, limit: "" }
+    : withClass(prefix, build, { card, machine, projectClass });
+  return { card, projectClass, factor, limit, not_billable: notBillable(prefix, build, card) };
 }
 
 /** A machine's factor is never a share of minutes: `admit` refuses it, and here it is no rate. */
@@ -66,7 +90,7 @@ function machineFactor(card: Card, machineType: string): Factor | undefined {
  */
 function withClass(
   prefix: Prefix,
-  { job, usage }: Report,
+  { job, usage }: Build,
   rated: { card: Card; machine: Factor; projectClass: string },
 ): { factor: Factor; limit: string } {
   const { card, machine, projectClass } = rated;
@@ -82,7 +106,7 @@ function withClass(
 }
 
 /** The first reason that applies, in the order of BYTES §4. */
-function notBillable(prefix: Prefix, { usage }: Report, card: Card): Rating["not_billable"] {
+function notBillable(prefix: Prefix, { usage }: Build, card: Card): Rating["not_billable"] {
   if (card.tracking === "self_managed") return "self_managed";
   if (usage.finished_at < prefix.log.billing_from) return "before_billing_from";
   return card.not_billable.includes(usage.failure_reason) ? "failure_reason" : "";
