@@ -61,6 +61,9 @@ export class Admission {
       case "quota":
         this.#quota(entry);
         break;
+      case "pack":
+        this.#pack(entry.body);
+        break;
       case "service":
         this.#service(entry.body);
         break;
@@ -194,8 +197,22 @@ export class Admission {
     const newest = earlier.filter((limit) => limit.source === body.source).at(-1);
     const newer = BigInt(body.source_version) > BigInt(newest?.source_version ?? -1);
     this.#expect(newer, "stale-source-version", `${body.source} ${body.source_version}`);
+    this.#expect(body.cap === "" || body.beyond === "bill", "cap-without-bill", `cap ${body.cap}`);
     this.#starts(body.effective_from, earlier);
     append(limits, body.namespace_id, { ...body, index });
+  }
+
+  #pack(body: Body<"pack">): void {
+    const { expires_in, namespace_id, pack_id, purchased_in, source, source_version } = body;
+    this.#expect(purchased_in <= expires_in, "pack-months", `${purchased_in} to ${expires_in}`);
+    const { packs } = this.#state;
+    const name = JSON.stringify([source, pack_id]);
+    const before = packs.get(name) ?? { ...body, source_version: -1 };
+    const newer = BigInt(source_version) > BigInt(before.source_version);
+    this.#expect(newer, "stale-source-version", `${source} ${source_version} of ${pack_id}`);
+    const same = before.namespace_id === namespace_id && before.purchased_in === purchased_in;
+    this.#expect(same, "another-pack", `${pack_id} in ${namespace_id}, bought in ${purchased_in}`);
+    packs.set(name, body);
   }
 
   #service(body: Body<"service">): void {

@@ -36,6 +36,8 @@ export interface State {
   classes: Map<string, Body<"project_class">[]>;
   /** By namespace. */
   limits: Map<string, At<Body<"quota">>[]>;
+  /** By source and the source's name for it: the newest version. */
+  packs: Map<string, Body<"pack">>;
   /** The newest that was announced. */
   service: Body<"service"> | undefined;
   /** Closings that were not withdrawn. */
@@ -60,6 +62,7 @@ export function startState({ body, log }: EntryOf<"log">, origin: string): State
     cards: new Map(),
     classes: new Map(),
     limits: new Map(),
+    packs: new Map(),
     service: undefined,
     closings: [],
     logKeys: {

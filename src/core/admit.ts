@@ -30,6 +30,7 @@ const RULES: { readonly [K in Kind]?: Rule<K> } = {
     startsLater(prefix.classes(body.project_id), body, at);
   },
   quota,
+  pack,
   month_closing: monthClosing,
   month_closing_withdrawn: monthClosingWithdrawn,
   /** Whether it is the next of its log only those can say who have read all entries of its kind. */
@@ -159,12 +160,23 @@ function rateCard(prefix: Prefix, body: Body<"rate_card">, at: string): void {
 
 /** Versions count within their source; one that stands is never written again. */
 function quota(prefix: Prefix, body: Body<"quota">, at: string): void {
+  // What stops at the limit has nothing beyond it to bound.
+  if (body.beyond === "stop" && body.cap !== "") misshapen("quota", "cap");
   const limits = prefix.limits(body.namespace_id);
   const newest = limits.findLast((limit) => limit.source === body.source);
   if (newest !== undefined && BigInt(newest.source_version) >= BigInt(body.source_version)) {
     throw new Problem("stale-source-version", { stands: newest.source_version });
   }
   startsLater(limits, body, at);
+}
+
+/** Which version may follow which only those can say who find a pack's versions (core/pack.ts). */
+function pack(_: Prefix, { expires_in, purchased_in }: Body<"pack">): void {
+  if (expires_in < purchased_in) misshapen("pack", "expires_in");
+}
+
+function misshapen(kind: Kind, member: string): never {
+  throw new Problem("invalid-request", { kind, members: [member] });
 }
 
 /** The month that follows the last closing, or any if there is none; and only when it is over. */

@@ -154,6 +154,19 @@ export const BODY = {
     source: Text,
     source_version: IntegerText,
   }),
+  /** A version of a pack of minutes; one of no minutes takes it back. Packs rate nothing: no control kind. */
+  pack: z.strictObject({
+    approval: IndexOrNone,
+    by: NonEmptyText,
+    expires_in: MonthText,
+    minutes: IntegerText,
+    namespace_id: IntegerText,
+    pack_id: NonEmptyText,
+    purchased_in: MonthText,
+    salt: SaltText,
+    source: Text,
+    source_version: IntegerText,
+  }),
   service: z.strictObject({ schema_sha256: HashText, salt: SaltText, version: NonEmptyText }),
   /** The cut-off of a month. The command that writes it belongs to financial control. */
   month_closing: z.strictObject({

@@ -42,6 +42,7 @@ export const PROBLEMS = {
   "two-trackings": [409, "A runner has one tracking in a log"],
   "starts-in-the-past": [422, "Only the first of its kind may start before it is written"],
   "stale-source-version": [409, "A newer version from the source stands"],
+  "another-pack": [409, "A pack keeps its namespace and its month of purchase"],
   "namespaces-needed": [
     422,
     "Group and project runners are bound to namespaces, instance runners are not",
