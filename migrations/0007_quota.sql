@@ -11,5 +11,65 @@ create index entries_by_namespace
   on entries (log, entry_namespace(bytes), index)
   where kind in ('quota', 'pack');
 
+-- Notifications: how far each log was looked at. Whoever holds the row looks, of all processes. A log that
+-- came back from its archive, or is older than this table, gets its row later: what it did before
+-- `news_from` moves levels and tells nobody.
+create table quota_marks (
+  log text not null,
+  index bigint not null default 0, -- entries 0 … index−1 were looked at
+  news_from timestamptz(3) not null default '-infinity',
+  looked_at timestamptz(3) not null default '-infinity', -- never runs backwards, whatever clocks say
+  constraint quota_marks_pkey primary key (log),
+  constraint quota_marks_from_zero check (index >= 0)
+);
+
+-- The level that stands, of namespaces that had another than `none` since there is this table. In a later
+-- month than its own it stands for `none`.
+create table quota_levels (
+  log text not null,
+  namespace_id bigint not null,
+  month date not null,
+  level text not null,
+  notified bigint not null default 0, -- notifications of this namespace so far
+  look_at timestamptz(3), -- when a limit written before comes into force within the month
+  constraint quota_levels_pkey primary key (log, namespace_id),
+  constraint quota_levels_level check (level in ('none', 'warning', 'danger', 'exceeded'))
+);
+create index quota_levels_by_look on quota_levels (look_at) where look_at is not null;
+
+-- The outbox, and what is shown of it: written in the transaction that moves level and mark. `due_at` of
+-- one that is being sent is when its sender is taken for dead.
+create table notifications (
+  log text not null,
+  namespace_id bigint not null,
+  number bigint not null, -- 1, 2, 3 … of a namespace
+  id text not null, -- what the receiver tells repeats by
+  at timestamptz(3) not null,
+  body text not null, -- what is signed and sent, to the byte
+  state text not null default 'pending',
+  attempts int not null default 0,
+  due_at timestamptz(3) not null,
+  settled_at timestamptz(3),
+  constraint notifications_pkey primary key (log, namespace_id, number),
+  constraint notifications_id unique (id),
+  constraint notifications_state check (state in ('pending', 'delivered', 'given_up')),
+  constraint notifications_settled check ((state = 'pending') = (settled_at is null))
+);
+create index notifications_by_due on notifications (due_at) where state = 'pending';
+create index notifications_by_age on notifications (at);
+
+-- Receivers that are left alone until `due_at`, by SHA-256 of their URL; for ever after a 410.
+create table webhook_receivers (
+  receiver bytea not null,
+  failures int not null,
+  due_at timestamptz(3) not null,
+  constraint webhook_receivers_pkey primary key (receiver)
+);
+
+grant select, insert, update on quota_marks, quota_levels, webhook_receivers to minutebook_writer;
+grant select, insert, update, delete on notifications to minutebook_writer;
+grant select on quota_marks, quota_levels, notifications, webhook_receivers
+  to minutebook_reader, minutebook_auditor;
+
 -- migrate:down
 do $$ begin raise exception 'a ledger does not go back'; end $$;
