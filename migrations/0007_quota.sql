@@ -71,5 +71,32 @@ grant select, insert, update, delete on notifications to minutebook_writer;
 grant select on quota_marks, quota_levels, notifications, webhook_receivers
   to minutebook_reader, minutebook_auditor;
 
+-- What was said no to, with what it was computed from, for the namespace's owner to see. Bounded, and not of
+-- the log: nothing is computed from it.
+create table quota_stops (
+  id bigint generated always as identity,
+  log text not null,
+  namespace_id bigint not null,
+  job_id bigint not null,
+  ask text not null, -- start, go_on, or run: a heartbeat
+  first_at timestamptz(3) not null,
+  last_at timestamptz(3) not null, -- of which all that follows is said
+  times bigint not null,
+  asked_by text not null, -- an opaque principal id, or the kid of a runner's key
+  reason text not null,
+  source text not null, -- who held the live usage: redis or process
+  as_of bigint not null,
+  live_compute_ms numeric(45, 6) not null,
+  reserved_compute_ms numeric(45, 6) not null,
+  figures text not null, -- core/quota/figures
+  constraint quota_stops_pkey primary key (id),
+  constraint quota_stops_once unique (log, namespace_id, job_id, ask)
+);
+create index quota_stops_by_namespace on quota_stops (log, namespace_id, last_at);
+create index quota_stops_by_age on quota_stops (last_at);
+
+grant select, insert, update, delete on quota_stops to minutebook_writer;
+grant select on quota_stops to minutebook_reader, minutebook_auditor;
+
 -- migrate:down
 do $$ begin raise exception 'a ledger does not go back'; end $$;
