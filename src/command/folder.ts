@@ -10,6 +10,7 @@ type KeyFile = LogKeyFile | "issuer" | "principal";
 
 export interface DataFolder {
   postgres: string;
+  redis: string;
   archive: string;
   /** Those that are next, or were before, need not be there. */
   keys: Record<KeyFile, string>;
@@ -19,6 +20,7 @@ export function dataFolder(data: string): DataFolder {
   const key = (name: string): string => join(data, "keys", name);
   return {
     postgres: join(data, "postgres"),
+    redis: join(data, "redis"),
     archive: join(data, "archive"),
     keys: {
       log: key("log.pem"),

@@ -6,6 +6,7 @@ import { resolve } from "node:path";
 import type { Config, External } from "../config.ts";
 import { ConfigError } from "../config-error.ts";
 import { readIssuers, readKeySet } from "../config-files.ts";
+import type { RedisPlace } from "../config-quota.ts";
 import {
   ensureSecretKey,
   ensureSigningKey,
@@ -13,6 +14,7 @@ import {
   readSecretKey,
   readSigningKey,
 } from "../custody.ts";
+import { startRedis } from "../embedded/redis.ts";
 import { findPostgres, startPostgres } from "../embedded.ts";
 import { fixedKeys, type Issuer, remoteKeys } from "../flow/authenticate.ts";
 import type { HeldKeys } from "../flow/key/standing.ts";
@@ -35,6 +37,8 @@ export interface Foundation {
   issuers: Issuer[];
   /** Of the embedded default only. */
   issuerKey?: KeyObject;
+  /** Likewise, where the configuration names none and this machine has the program. */
+  redis?: RedisPlace;
   /** Ends what was started for this foundation. */
   stop(): Promise<void>;
 }
@@ -49,9 +53,11 @@ export async function layFoundation(
   data: string,
   log: (line: string) => void,
 ): Promise<Foundation> {
-  return config.external === undefined
-    ? await embedded(data, log)
-    : await external(config.external, config.readerDatabaseUrl, log);
+  if (config.external !== undefined) {
+    return await external(config.external, config.readerDatabaseUrl, log);
+  }
+  const foundation = await embedded(data, log);
+  return config.quota.redis === undefined ? await withRedis(foundation, data, log) : foundation;
 }
 
 /** What writes to logs beside the service, or in its place while it is down. */
@@ -109,6 +115,25 @@ async function embedded(data: string, log: (line: string) => void): Promise<Foun
     };
   } catch (error) {
     await postgres.stop();
+    throw error;
+  }
+}
+
+/** After the database, whose lock keeps a folder to one service: an old Redis in it is nobody's. */
+async function withRedis(
+  foundation: Foundation,
+  data: string,
+  log: (line: string) => void,
+): Promise<Foundation> {
+  try {
+    const redis = await startRedis({ folder: dataFolder(resolve(data)).redis, log });
+    if (redis === undefined) return foundation;
+    const stop = async (): Promise<void> => {
+      await Promise.all([redis.stop(), foundation.stop()]);
+    };
+    return { ...foundation, redis: { kind: "single", url: redis.url }, stop };
+  } catch (error) {
+    await foundation.stop();
     throw error;
   }
 }

@@ -30,6 +30,7 @@ import { z } from "zod";
 import { type Account, canEnter } from "./account.ts";
 import type { Binaries } from "./binaries.ts";
 import { EmbeddedError } from "./failure.ts";
+import { SERVER_ENVIRONMENT } from "./server-process.ts";
 
 const Passwords = z.strictObject({
   superuser: z.string(),
@@ -206,9 +207,6 @@ async function initialise(
     await rm(nursery, { recursive: true, force: true });
   }
 }
-
-/** Nothing of ours: no PG* variable, no locale, no proxy, no secret. */
-export const SERVER_ENVIRONMENT = { PATH: "/usr/bin:/bin", LC_ALL: "C", TZ: "UTC" };
 
 function socketFolder(place: string, account: Account): string {
   const beside = join(place, "socket");

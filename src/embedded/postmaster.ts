@@ -1,23 +1,18 @@
 /** One server process: finding a live one, starting, guarding and stopping ours. */
-import { execFile, spawn } from "node:child_process";
+import { execFile } from "node:child_process";
 import { once } from "node:events";
-import { closeSync, existsSync, openSync } from "node:fs";
-import { open, readFile, rm, stat } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { readFile, rm } from "node:fs/promises";
 import net from "node:net";
 import { dirname, join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { promisify } from "node:util";
-import { type Cluster, SERVER_ENVIRONMENT } from "./cluster.ts";
+import type { Cluster } from "./cluster.ts";
 import { EmbeddedError } from "./failure.ts";
+import { freePort, readEnd, type ServerProcess, sizeOf, spawnGuarded } from "./server-process.ts";
 
-export interface Postmaster {
+export interface Postmaster extends ServerProcess {
   port: number;
-  /** Resolves when the process is gone. */
-  ended: Promise<void>;
-  /** Fast shutdown: sessions end, everything committed is on the disk. */
-  stop(): Promise<void>;
-  /** kill -9. */
-  kill(): Promise<void>;
 }
 
 /** How long a server is given that is going, or whose launcher was just killed. */
@@ -25,7 +20,6 @@ const LEAVING_MS_MAX = 60_000;
 const READY_LEAVING_MS_MAX = 2_000;
 /** Recovery after a crash replays at most `max_wal_size`; this is for disks that are very slow. */
 const STARTING_MS_MAX = 600_000;
-const STOPPING_MS_MAX = 60_000;
 const POLL_MS = 10;
 
 /** Durable and for two cores; what is not here is PostgreSQL's default, fsync among it. */
@@ -187,94 +181,27 @@ async function launch(
   port: number,
   settings: Record<string, string>,
 ): Promise<Postmaster | string> {
-  const before = await stat(cluster.log).then(
-    (found) => found.size,
-    () => 0, // no log yet
-  );
-  const postmaster = spawnGuarded(binary, cluster, {
+  const { account, data, log, socket } = cluster;
+  const before = await sizeOf(log);
+  const all = {
     ...SETTINGS,
     port: String(port),
-    unix_socket_directories: cluster.socket,
+    unix_socket_directories: socket,
     unix_socket_permissions: "0700",
     ...settings,
+  };
+  const flags = Object.entries(all).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
+  const postmaster = spawnGuarded(binary, ["-D", data, ...flags], {
+    ...{ account, cwd: "/", log },
+    // Sessions end, everything committed is on the disk. The hard way loses nothing either: the next start recovers.
+    ...{ gentle: "INT", hard: "QUIT" },
   });
   const deadline = Date.now() + STARTING_MS_MAX;
   for (;;) {
     const ended = postmaster.ended.then(() => true);
-    if (await Promise.race([ended, delay(POLL_MS, false)])) return readEnd(cluster.log, before);
-    const noted = await readPidFile(cluster.data);
+    if (await Promise.race([ended, delay(POLL_MS, false)])) return readEnd(log, before);
+    const noted = await readPidFile(data);
     if (noted?.status === "ready" && noted.pid === postmaster.pid) return { ...postmaster, port };
     if (Date.now() > deadline) await postmaster.stop();
   }
-}
-
-/**
- * The guard is a shell that reads from a pipe whose other end only we hold. However we end, by
- * kill -9 too, the pipe closes, and the guard stops the server. Both have a process group of their
- * own: Ctrl-C in the terminal is for us, who stop the server last.
- */
-const GUARD = 'read -r nothing; kill -INT "$0"';
-
-function spawnGuarded(
-  binary: string,
-  { account, data, log }: Cluster,
-  settings: Record<string, string>,
-): Omit<Postmaster, "port"> & { pid: number | undefined } {
-  const options = { ...account, cwd: "/", env: SERVER_ENVIRONMENT, detached: true };
-  const flags = Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
-  const output = openSync(log, "a", 0o600);
-  const server = spawn(binary, ["-D", data, ...flags], {
-    ...options,
-    stdio: ["ignore", output, output],
-  });
-  const guard = spawn("/bin/sh", ["-c", GUARD, String(server.pid)], {
-    ...options,
-    stdio: ["pipe", "ignore", "ignore"],
-  });
-  closeSync(output);
-  const ended = new Promise<void>((resolve, reject) => {
-    server.once("error", reject);
-    server.once("exit", resolve);
-  }).finally(() => {
-    guard.kill("SIGKILL");
-  });
-  // A program that is done may end: the guard sees to the rest.
-  server.unref();
-  guard.unref();
-  const kill = async () => {
-    server.kill("SIGKILL");
-    await ended;
-  };
-  const stop = async () => {
-    server.kill("SIGINT");
-    // The hard way loses nothing either: the next start recovers.
-    const late = setTimeout(() => server.kill("SIGQUIT"), STOPPING_MS_MAX);
-    await ended;
-    clearTimeout(late);
-  };
-  return { pid: server.pid, ended, stop, kill };
-}
-
-/** The last 4 KiB of a file, but nothing from before a position. */
-async function readEnd(path: string, from: number): Promise<string> {
-  const file = await open(path);
-  try {
-    const { size } = await file.stat();
-    const position = Math.max(from, size - 4_096);
-    const { buffer, bytesRead } = await file.read({ buffer: Buffer.alloc(4_096), position });
-    return buffer.toString("utf8", 0, bytesRead).trim();
-  } finally {
-    await file.close();
-  }
-}
-
-/** Free when asked; whoever takes it first has it, so the caller tries again. */
-async function freePort(): Promise<number> {
-  const server = net.createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  server.close();
-  await once(server, "close");
-  if (address === null || typeof address === "string") throw new Error("freePort: no TCP address");
-  return address.port;
 }
