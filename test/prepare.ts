@@ -1,45 +1,68 @@
 /**
- * What the tests need besides Node and npm's packages: Chromium. Installed where this machine's package
- * manager can do so without asking; else it is said what to run, and the tests do not start.
+ * What the tests need besides Node and npm's packages: Chromium and redis-server. Installed where this
+ * machine's package manager can do so without asking; else it is said what to run, and the tests do not start.
  */
 import { spawnSync } from "node:child_process";
 import { findChromium } from "./chromium.ts";
 
 type Command = readonly [program: string, ...args: string[]];
 
-const APT: readonly Command[] = [
-  ["apt-get", "update"],
-  ["apt-get", "install", "--yes", "--no-install-recommends", "chromium"],
-];
-const BREW: readonly Command[] = [["brew", "install", "--cask", "chromium"]];
+interface Need {
+  found: () => boolean;
+  apt: string;
+  brew: readonly string[];
+  advice: string;
+}
 
-const ADVICE = `The tests drive a real Chromium, and there is none here. Install it, and run them again:
+const NEEDS: readonly Need[] = [
+  {
+    found: () => findChromium() !== undefined,
+    apt: "chromium",
+    brew: ["--cask", "chromium"],
+    advice: `The tests drive a real Chromium, and there is none here. Install it, and run them again:
   Debian:  sudo apt-get update && sudo apt-get install chromium
   Ubuntu:  sudo snap install chromium
   macOS:   brew install --cask chromium
 or say where it is: CHROMIUM=/path/to/chromium npm test
-`;
+`,
+  },
+  {
+    found: () => has("redis-server"),
+    apt: "redis-server",
+    brew: ["redis"],
+    advice: `The tests start real Redis servers, and there is no redis-server on the PATH. Install it, and run them again:
+  Debian, Ubuntu:  sudo apt-get update && sudo apt-get install redis-server
+  macOS:           brew install redis
+`,
+  },
+];
 
-if (findChromium() === undefined) install();
+const missing = NEEDS.filter(({ found }) => !found());
+if (missing.length > 0) install(missing);
 
-function install(): void {
-  const commands = installers();
-  for (const [program, ...args] of commands) {
+function install(needs: readonly Need[]): void {
+  for (const [program, ...args] of installers(needs)) {
     const { status } = spawnSync(program, args, { stdio: "inherit" });
     if (status !== 0) break; // what is missing is said below
   }
-  if (findChromium() !== undefined) return;
-  process.stderr.write(ADVICE);
-  process.exitCode = 1;
+  for (const { advice } of needs.filter(({ found }) => !found())) {
+    process.stderr.write(advice);
+    process.exitCode = 1;
+  }
 }
 
 /** What may be run without a password. */
-function installers(): readonly Command[] {
-  if (has("brew")) return BREW;
+function installers(needs: readonly Need[]): readonly Command[] {
+  if (has("brew")) return needs.map(({ brew }): Command => ["brew", "install", ...brew]);
   if (!has("apt-get")) return [];
-  if (process.getuid?.() === 0) return APT;
+  const packages = needs.map(({ apt }) => apt);
+  const commands: readonly Command[] = [
+    ["apt-get", "update"],
+    ["apt-get", "install", "--yes", "--no-install-recommends", ...packages],
+  ];
+  if (process.getuid?.() === 0) return commands;
   if (!has("sudo") || spawnSync("sudo", ["--non-interactive", "true"]).status !== 0) return [];
-  return APT.map((command): Command => ["sudo", "--non-interactive", ...command]);
+  return commands.map((command): Command => ["sudo", "--non-interactive", ...command]);
 }
 
 function has(program: string): boolean {
