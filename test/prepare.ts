@@ -41,10 +41,9 @@ const missing = NEEDS.filter(({ found }) => !found());
 if (missing.length > 0) install(missing);
 
 function install(needs: readonly Need[]): void {
-  for (const [program, ...args] of installers(needs)) {
-    const { status } = spawnSync(program, args, { stdio: "inherit" });
-    if (status !== 0) break; // what is missing is said below
-  }
+  // One that fails keeps no other from being installed; what is missing then is said below.
+  for (const [program, ...args] of installers(needs))
+    spawnSync(program, args, { stdio: "inherit" });
   for (const { advice } of needs.filter(({ found }) => !found())) {
     process.stderr.write(advice);
     process.exitCode = 1;
@@ -55,10 +54,11 @@ function install(needs: readonly Need[]): void {
 function installers(needs: readonly Need[]): readonly Command[] {
   if (has("brew")) return needs.map(({ brew }): Command => ["brew", "install", ...brew]);
   if (!has("apt-get")) return [];
-  const packages = needs.map(({ apt }) => apt);
   const commands: readonly Command[] = [
     ["apt-get", "update"],
-    ["apt-get", "install", "--yes", "--no-install-recommends", ...packages],
+    ...needs.map(({ apt }): Command => {
+      return ["apt-get", "install", "--yes", "--no-install-recommends", apt];
+    }),
   ];
   if (process.getuid?.() === 0) return commands;
   if (!has("sudo") || spawnSync("sudo", ["--non-interactive", "true"]).status !== 0) return [];
