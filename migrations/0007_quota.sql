@@ -98,5 +98,16 @@ create index quota_stops_by_age on quota_stops (last_at);
 grant select, insert, update, delete on quota_stops to minutebook_writer;
 grant select on quota_stops to minutebook_reader, minutebook_auditor;
 
+-- Whose `pack` entry it is: as above, from the members that name a pack, whatever quotation marks they hold.
+create function entry_pack(bytes bytea) returns text
+language sql immutable parallel safe
+return substring(encode(bytes, 'escape') from '"source":(".*"),"source_version":')
+  || substring(encode(bytes, 'escape') from '"pack_id":(".*"),"purchased_in":');
+
+-- The newest version of a pack is looked up before the next one is written.
+create index entries_by_pack
+  on entries (log, entry_pack(bytes), index)
+  where kind = 'pack';
+
 -- migrate:down
 do $$ begin raise exception 'a ledger does not go back'; end $$;
