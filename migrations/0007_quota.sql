@@ -61,7 +61,6 @@ create index notifications_by_age on notifications (at);
 -- Receivers that are left alone until `due_at`, by SHA-256 of their URL; for ever after a 410.
 create table webhook_receivers (
   receiver bytea not null,
-  failures int not null,
   due_at timestamptz(3) not null,
   constraint webhook_receivers_pkey primary key (receiver)
 );
@@ -86,8 +85,8 @@ create table quota_stops (
   reason text not null,
   source text not null, -- who held the live usage: redis or process
   as_of bigint not null,
-  live_compute_ms numeric(45, 6) not null,
-  reserved_compute_ms numeric(45, 6) not null,
+  live_compute_ms numeric(46, 6) not null,
+  reserved_compute_ms numeric(46, 6) not null,
   figures text not null, -- core/quota/figures
   constraint quota_stops_pkey primary key (id),
   constraint quota_stops_once unique (log, namespace_id, job_id, ask)
