@@ -11,6 +11,10 @@ create index entries_by_namespace
   on entries (log, entry_namespace(bytes), index)
   where kind in ('quota', 'pack');
 
+-- The view's own key begins with the month, of which a namespace's quota asks for all.
+create index open_namespace_monthly_usages_by_namespace
+  on open_namespace_monthly_usages (log, namespace_id);
+
 -- Notifications: how far each log was looked at. Whoever holds the row looks, of all processes. A log that
 -- came back from its archive, or is older than this table, gets its row later: what it did before
 -- `news_from` moves levels and tells nobody.
