@@ -43,7 +43,8 @@ export function startsAtMost(left: bigint, reserve: bigint): bigint | undefined 
  * Why not more: at that yes all that was heard was within the bound; of every job it held the last
  * heartbeat before, and each had its next one, the first that could be refused, an interval later at most.
  *
- * @param factors of all jobs that run then, also of those that started unasked and were not heard yet
+ * @param factors of all jobs that run then, or ended and are not on the log; also of those that started
+ *   unasked and were not heard yet. A job of a silent host has no next heartbeat: its timeout bounds it.
  */
 export function beyondAtMost(tolerance: bigint, factors: readonly Factor[], pace: Pace): bigint {
   return factors.reduce((sum, factor) => sum + unheardAtMost(factor, pace), tolerance);
