@@ -1,0 +1,134 @@
+/**
+ * Live usage in Redis 6 or newer, a single server or a Cluster: one call of one script per namespace. What is
+ * not answered in time, or cannot be sent at once, fails: there is another place to ask.
+ */
+import { createHash } from "node:crypto";
+import { Cluster, Redis, type RedisOptions } from "ioredis";
+import type { LiveStore, NamespaceKey } from "../core/quota/live.ts";
+import { readReply, writeCommand } from "./live-reply.ts";
+import { LIVE_SCRIPT } from "./live-script.ts";
+import { slotOf } from "./redis-slot.ts";
+
+export type RedisPlace =
+  | { kind: "single"; url: string }
+  | { kind: "cluster"; urls: readonly string[] };
+
+export interface RedisStore extends LiveStore {
+  /** The server that answers for the namespace: what one cannot do, another still can. */
+  part(key: NamespaceKey): string;
+  connected(): boolean;
+}
+
+/** Of one decision, with all that a client tries again. */
+const ANSWER_MS_MAX = 250;
+const CONNECT_MS_MAX = 1_000;
+const RECONNECT_MS_MAX = 500;
+const SCAN_COUNT = 500;
+const PREFIX = "minutebook:quota:";
+const SHA = createHash("sha1").update(LIVE_SCRIPT).digest("hex");
+
+/** Nothing waits for a connection or is sent twice: a late answer is worse than the process' own. */
+const SETTINGS = {
+  connectionName: "minutebook",
+  connectTimeout: CONNECT_MS_MAX,
+  maxRetriesPerRequest: 0,
+  autoResendUnfulfilledCommands: false,
+  enableAutoPipelining: false,
+  // A server that was made a replica says so: its name may lead to the new master by now.
+  reconnectOnError: (error: Error) => error.message.startsWith("READONLY"),
+} satisfies RedisOptions;
+
+/** Waits for the first connection for a second at most; goes on trying without end if there is none. */
+export async function openLiveRedis(
+  place: RedisPlace,
+  options: { answerMsMax?: number } = {},
+): Promise<RedisStore> {
+  const client = connect(place);
+  const answerMsMax = options.answerMsMax ?? ANSWER_MS_MAX;
+  // What is wrong with a connection is said by the calls that fail for it.
+  client.on("error", () => undefined);
+  const isReady = new Promise<void>((ready) => client.once("ready", () => ready()));
+  await inTime(isReady, CONNECT_MS_MAX).catch(() => undefined);
+  const masters = (): Redis[] => (client instanceof Cluster ? client.nodes("master") : [client]);
+  return {
+    run: async (key, command) => {
+      const name = nameOf(key);
+      const args = writeCommand(command);
+      return readReply(command, await inTime(evaluate(client, name, args), answerMsMax));
+    },
+    walk: async function* () {
+      for (const master of masters()) yield* walk(master, answerMsMax);
+    },
+    part: (key) =>
+      client instanceof Cluster ? (client.slots[slotOf(nameOf(key))]?.[0] ?? "") : "",
+    connected: () => client.status === "ready",
+    close: async () => client.disconnect(),
+  };
+}
+
+function connect(place: RedisPlace): Redis | Cluster {
+  const again = (times: number): number => Math.min(50 * times, RECONNECT_MS_MAX);
+  if (place.kind === "single") {
+    return new Redis(place.url, { ...SETTINGS, enableOfflineQueue: false, retryStrategy: again });
+  }
+  const urls = place.urls.map((url) => new URL(url));
+  const [first] = urls;
+  const secret = {
+    ...(first?.username && { username: decodeURIComponent(first.username) }),
+    ...(first?.password && { password: decodeURIComponent(first.password) }),
+    ...(first?.protocol === "rediss:" && { tls: {} }),
+  };
+  const nodes = urls.map(({ hostname, port }) => ({ host: hostname, port: Number(port || 6379) }));
+  return new Cluster(nodes, {
+    redisOptions: { ...SETTINGS, ...secret },
+    enableOfflineQueue: false,
+    clusterRetryStrategy: again,
+    // A replica that took over is found within one of these.
+    slotsRefreshInterval: 1_000,
+    maxRedirections: 3,
+    retryDelayOnFailover: 50,
+    retryDelayOnClusterDown: 50,
+  });
+}
+
+/** A server that was started anew, or took over, does not know the script: EVAL teaches it. */
+async function evaluate(client: Redis | Cluster, name: string, args: string[]): Promise<unknown> {
+  try {
+    return await client.evalsha(SHA, 1, name, ...args);
+  } catch (error) {
+    if (!(error instanceof Error && error.message.startsWith("NOSCRIPT"))) throw error;
+    return await client.eval(LIVE_SCRIPT, 1, name, ...args);
+  }
+}
+
+async function* walk(master: Redis, answerMsMax: number): AsyncIterable<readonly NamespaceKey[]> {
+  let cursor = "0";
+  do {
+    const scan = master.scan(cursor, "MATCH", `${PREFIX}{*}`, "COUNT", SCAN_COUNT);
+    const [next, names] = await inTime(scan, answerMsMax);
+    yield names.map(keyOf);
+    cursor = next;
+  } while (cursor !== "0");
+}
+
+/** @throws Error when there is no answer in time; the command may be carried out all the same */
+async function inTime<T>(answer: Promise<T>, ms: number): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const tooLate = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error("redis: no answer in time")), ms);
+  });
+  try {
+    return await Promise.race([answer, tooLate]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function nameOf({ log, namespace }: NamespaceKey): string {
+  return `${PREFIX}{${log}:${namespace}}`;
+}
+
+function keyOf(name: string): NamespaceKey {
+  const [log = "", namespace = ""] = name.slice(PREFIX.length + 1, -1).split(":");
+  return { log, namespace };
+}

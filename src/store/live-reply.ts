@@ -1,0 +1,117 @@
+/** What goes to the script and comes back from it: texts, in the order that live-script.ts gives. */
+import type { Figures } from "../core/quota/figures.ts";
+import {
+  type Answer,
+  type Ask,
+  byJob,
+  type Command,
+  checkCommand,
+  type Done,
+  type LiveJob,
+  type Result,
+} from "../core/quota/live.ts";
+
+const HEAD = /^(-?\d+),(-?\d+),(-?\d+),(-?\d*),(-?\d*)\n/;
+const JOB = /^([rn]),(\d+),(\d+),(\d+),(\d+),(\d+)$/;
+const FIELDS = new Set(["a", "f", "t"]);
+
+/** @throws Error as `checkCommand` */
+export function writeCommand(command: Command): string[] {
+  checkCommand(command);
+  const { figures } = command;
+  const args = [
+    String(command.now),
+    String(figures.asOf),
+    String(figures.readAt),
+    writeBody(figures),
+    String(command.since),
+    command.settled.join(),
+    command.looked?.join() ?? "",
+    `${command.force ? "f" : ""}${command.inspect ? "i" : ""}`,
+  ];
+  for (const ask of command.asks) args.push(writeAsk(ask));
+  return args;
+}
+
+function writeBody({ touched, from, until, startBound, runBound, text }: Figures): string {
+  return `${touched},${from},${until},${startBound ?? ""},${runBound ?? ""}\n${text}`;
+}
+
+function writeAsk(ask: Ask): string {
+  switch (ask.kind) {
+    case "start":
+      return `s,${ask.job},${ask.until},${ask.floor}`;
+    case "run":
+      return `r,${ask.job},${ask.until},${ask.elapsedMs},${ask.amount}`;
+    case "go_on":
+      return `g,${ask.job}`;
+    case "never_ran":
+      return `n,${ask.job}`;
+  }
+}
+
+/** @throws Error on anything that the script does not say */
+export function readReply(command: Command, reply: unknown): Answer {
+  if (!isTexts(reply)) throw new Error("live: not a reply of the script");
+  const [kind, second = "", third = "", digits = "", known = "", body = "", ...rest] = reply;
+  if (kind === "b") return { kind: "behind", asOf: BigInt(second) };
+  if (kind === "g") return { kind: "gap", asOf: BigInt(second), jobs: reply.slice(2).sort() };
+  const live = BigInt(second);
+  return {
+    kind: "done",
+    figures: known === "" ? command.figures : readKept(known, body),
+    live,
+    reserved: BigInt(third) - live,
+    results: Array.from(digits, readResult),
+    ...(command.inspect && { jobs: readJobs(rest) }),
+  } satisfies Done;
+}
+
+function isTexts(reply: unknown): reply is string[] {
+  return Array.isArray(reply) && reply.every((each) => typeof each === "string");
+}
+
+function readResult(digit: string): Result {
+  return { allowed: digit === "1" || digit === "3", known: digit === "2" || digit === "3" };
+}
+
+function readKept(known: string, body: string): Figures {
+  const [asOf = "", readAt = ""] = known.split(",");
+  const [head = "", touched = "", from, until, startBound, runBound] = HEAD.exec(body) ?? [];
+  if (head === "") throw new Error("live: not figures of the script");
+  return {
+    asOf: BigInt(asOf),
+    touched: BigInt(touched),
+    from: Number(from),
+    until: Number(until),
+    startBound: readBound(startBound),
+    runBound: readBound(runBound),
+    readAt: Number(readAt),
+    text: body.slice(head.length),
+  };
+}
+
+function readBound(text: string | undefined): bigint | undefined {
+  return text === undefined || text === "" ? undefined : BigInt(text);
+}
+
+/** Those that are gone are no part of an answer. */
+function readJobs(fields: readonly string[]): LiveJob[] {
+  const jobs: LiveJob[] = [];
+  for (let i = 0; i < fields.length; i += 2) {
+    const [job = "", text = ""] = fields.slice(i, i + 2);
+    if (FIELDS.has(job)) continue;
+    const [, kind, until, heardAt, elapsed = "", amount = "", floor = ""] = JOB.exec(text) ?? [];
+    if (kind === undefined) continue;
+    jobs.push({
+      job,
+      kind: kind === "r" ? "reserved" : "running",
+      amount: BigInt(amount),
+      floor: BigInt(floor),
+      elapsedMs: BigInt(elapsed),
+      heardAt: Number(heardAt),
+      until: Number(until),
+    });
+  }
+  return jobs.sort(byJob);
+}
