@@ -10,6 +10,12 @@ export { deliver, type Outcome } from "./deliver.ts";
 export { AgentError, type AgentErrorCode } from "./failure.ts";
 export { type ImportOptions, importFolder, type Progress } from "./import.ts";
 export { loadKey, type SigningKey } from "./key.ts";
+export { type Beat, Heart, type HeartOptions } from "./live/heart.ts";
+export {
+  type Running,
+  type Signed,
+  signHeartbeats,
+} from "./live/running.ts";
 export { type Account, accountOf, check } from "./receipts.ts";
 export { type Reporter, reporter } from "./reporter.ts";
 export { beginRotation, finishRotation } from "./rotate.ts";

@@ -9,7 +9,7 @@ import { setImmediate as breathe } from "node:timers/promises";
 import { type RawLine, readLines } from "./lines.ts";
 import { type Reporter, reporter } from "./reporter.ts";
 import type { Source } from "./sources.ts";
-import type { AgentState, Enrolment } from "./state.ts";
+import { type AgentState, type Enrolment, enrolmentFor } from "./state.ts";
 import type { Tally } from "./summary.ts";
 import { type Line, readLine } from "./usagelog.ts";
 
@@ -130,7 +130,7 @@ class Scanner {
 
   #route(group: Group, raw: RawLine, line: Extract<Line, { uniqueId: string }>): void {
     const runner = line.kind === "record" ? line.measurement.runner.uuid : "";
-    const enrolment = enrolmentFor(this.#scan.state, line.uniqueId, runner);
+    const enrolment = enrolmentFor(this.#scan.state.settings.enrolments, line.uniqueId, runner);
     if (enrolment === undefined) {
       const { count, from } = group.unrouted;
       group.unrouted = { count: count + 1, from: count === 0 ? raw.start : from };
@@ -192,12 +192,6 @@ class Scanner {
     await breathe(); // signals and requests of the same process get their turn
     this.#scan.signal?.throwIfAborted();
   }
-}
-
-/** An instance may have several enrolments: the newest that names the runner, else the newest. */
-function enrolmentFor(state: AgentState, uniqueId: string, runner: string): Enrolment | undefined {
-  const own = state.settings.enrolments.filter(({ unique_id }) => unique_id === uniqueId);
-  return own.findLast(({ runners }) => runners.includes(runner)) ?? own.at(-1);
 }
 
 function newGroup(start: number, unrouted: Source["unrouted"]): Group {

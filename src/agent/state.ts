@@ -53,6 +53,9 @@ export type Settings = z.infer<typeof Settings>;
 
 const NOTHING: Settings = { v: "1", enrolments: [], claims: [], rotations: [], trust: [] };
 
+const SETTINGS = "agent.json";
+const KEYS = "keys";
+
 export class AgentState {
   readonly folder: string;
   readonly #unlock: () => void;
@@ -101,11 +104,11 @@ export class AgentState {
   }
 
   createKey(): SigningKey {
-    return createKey(join(this.folder, "keys"));
+    return createKey(join(this.folder, KEYS));
   }
 
   key(kid: string): SigningKey {
-    return loadKey(join(this.folder, "keys"), kid);
+    return keyOf(this.folder, kid);
   }
 
   /** The folder of what shows that logs broke their promises. */
@@ -126,8 +129,31 @@ export class AgentState {
   }
 
   get #settingsPath(): string {
-    return join(this.folder, "agent.json");
+    return join(this.folder, SETTINGS);
   }
+}
+
+/**
+ * As they are now, without the lock: whoever changes them replaces the file as a whole.
+ * @throws AgentError `damaged`
+ */
+export function readEnrolments(folder: string): readonly Enrolment[] {
+  return readSettings(join(folder, SETTINGS)).enrolments;
+}
+
+/** An instance may have several enrolments: the newest that names the runner, else the newest. */
+export function enrolmentFor(
+  enrolments: readonly Enrolment[],
+  uniqueId: string,
+  runner: string,
+): Enrolment | undefined {
+  const own = enrolments.filter(({ unique_id }) => unique_id === uniqueId);
+  return own.findLast(({ runners }) => runners.includes(runner)) ?? own.at(-1);
+}
+
+/** @throws AgentError `damaged` */
+export function keyOf(folder: string, kid: string): SigningKey {
+  return loadKey(join(folder, KEYS), kid);
 }
 
 function readSettings(path: string): Settings {
@@ -141,7 +167,7 @@ function readSettings(path: string): Settings {
 
 /** Left by a crash. The lock's own may be another contender's, at work this moment. */
 function removeTemporaries(folder: string): void {
-  for (const part of [folder, join(folder, "keys"), join(folder, "evidence")]) {
+  for (const part of [folder, join(folder, KEYS), join(folder, "evidence")]) {
     if (mkdirSync(part, { recursive: true, mode: 0o700 }) !== undefined) syncFolder(dirname(part));
     for (const name of readdirSync(part)) {
       if (name.endsWith(".tmp") && !name.startsWith("agent.lock.")) rmSync(join(part, name));
