@@ -15,6 +15,7 @@ import { logCommand } from "./log.ts";
 import { vkeyCommand } from "./log-key.ts";
 import { migrateCommand } from "./migrate.ts";
 import { example } from "./option.ts";
+import { packCommand } from "./pack.ts";
 import { rebuildCommand } from "./rebuild.ts";
 import { recoverCommand } from "./recover.ts";
 import { serveCommand } from "./serve.ts";
@@ -44,6 +45,7 @@ export function minutebook(): Command {
     cardCommand(),
     classCommand(),
     limitCommand(),
+    packCommand(),
     tokenCommand(),
     usageCommand(),
     checkCommand(),

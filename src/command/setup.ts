@@ -168,12 +168,9 @@ async function writeLimits(
   onStep: () => void,
 ): Promise<void> {
   for (const namespace of setup.namespaces.filter((n) => n.host === host)) {
-    await call(api, "POST", `/v1/logs/${log}/quotas`, {
-      namespace_id: namespace.id,
+    await call(api, "PUT", `/v1/quotas/${log}/${namespace.id}`, {
       monthly_minutes: namespace.monthly_minutes,
       beyond: "stop",
-      cap: "",
-      grace_minutes: "1000",
       effective_from,
       source: SOURCE,
       source_version: "1",

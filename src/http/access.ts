@@ -48,7 +48,8 @@ const GUARDED = {
   "POST /v1/logs/:log/log_keys": ["operator"],
   "POST /v1/logs/:log/rate_cards": ["finance"],
   "POST /v1/logs/:log/project_classes": ["finance", "platform"],
-  "POST /v1/logs/:log/quotas": ["finance", "platform"],
+  "PUT /v1/quotas/:log/:namespace": ["finance", "platform"],
+  "POST /v1/packs": ["finance", "platform"],
 
   "GET /v1/logs": ["provisioner", "platform", ...READERS],
   "GET /v1/logs/:log/keys": ["provisioner", "operator", "auditor"],
@@ -114,6 +115,13 @@ export function visibleNamespaces(caller: Caller, log: string): bigint[] | undef
     for (const namespace of namespaces) seen.add(BigInt(namespace));
   }
   return [...seen];
+}
+
+/** @throws Problem `not-found` for another tenant's namespace, whether or not there is one */
+export function assertNamespace(caller: Caller, log: string, namespace: string): void {
+  if (visibleNamespaces(caller, log)?.includes(BigInt(namespace)) === false) {
+    throw new Problem("not-found");
+  }
 }
 
 /** What somebody may read of a log as it is archived: all of it, or no more than hashes. */

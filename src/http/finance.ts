@@ -1,11 +1,14 @@
-/** What builds cost: cards, classes, limits. */
+/** What builds cost: cards, classes, limits, packs. */
 import { card, NewCard } from "../flow/rate/card.ts";
 import { classify, NewClass } from "../flow/rate/classify.ts";
 import { limit, NewLimit } from "../flow/rate/limit.ts";
+import { pack } from "../flow/rate/pack.ts";
+import { assertNamespace } from "./access.ts";
 import { answerReceipt } from "./answer.ts";
 import type { Services } from "./app.ts";
 import { readJson } from "./body.ts";
-import { logOf } from "./path.ts";
+import { LogPack } from "./operations/shapes.ts";
+import { logOf, namespaceOf } from "./path.ts";
 import type { Router } from "./router.ts";
 
 export function financeRoutes(router: Router, flow: Services["flow"]): void {
@@ -21,9 +24,15 @@ export function financeRoutes(router: Router, flow: Services["flow"]): void {
     return answerReceipt(await classify(flow, { log, by: caller.id }, input));
   });
 
-  router.guarded("POST /v1/logs/:log/quotas", async (ask, caller) => {
-    const log = logOf(ask, caller);
+  router.guarded("PUT /v1/quotas/:log/:namespace", async (ask, caller) => {
+    const { log, namespace: namespace_id } = namespaceOf(ask, caller);
     const input = await readJson(ask, NewLimit);
-    return answerReceipt(await limit(flow, { log, by: caller.id }, input));
+    return answerReceipt(await limit(flow, { log, namespace_id, by: caller.id }, input));
+  });
+
+  router.guarded("POST /v1/packs", async (ask, caller) => {
+    const { log, ...input } = await readJson(ask, LogPack);
+    assertNamespace(caller, log, input.namespace_id);
+    return answerReceipt(await pack(flow, { log, by: caller.id }, input));
   });
 }

@@ -69,6 +69,7 @@ const PATH_SHAPES: Readonly<Record<string, z.ZodType>> = {
   log: LogId,
   id: IntegerText,
   kid: Kid,
+  namespace: IntegerText,
   size: IntegerText,
   path: z.string().regex(/^(?:[0-9]{1,2}|entries)\/(?:x[0-9]{3}\/)*[0-9]{3}(?:\.p\/[0-9]{1,3})?$/),
 };

@@ -1,8 +1,8 @@
 /** Members of paths and query strings. */
 import type { z } from "zod";
 import { Problem } from "../core/problem.ts";
-import { LogId } from "../core/unit.ts";
-import { assertLog, type Caller } from "./access.ts";
+import { IntegerText, LogId } from "../core/unit.ts";
+import { assertLog, assertNamespace, type Caller } from "./access.ts";
 import { parsed } from "./body.ts";
 import { PageSearch } from "./operations/shapes.ts";
 import type { Ask } from "./router.ts";
@@ -19,6 +19,14 @@ export function logOf({ param }: Ask, caller: Caller): string {
   const log = member(LogId, param("log"));
   assertLog(caller, log);
   return log;
+}
+
+/** The path's namespace and its log. @throws Problem `not-found` for those that the caller may not see */
+export function namespaceOf(ask: Ask, caller: Caller): { log: string; namespace: string } {
+  const log = logOf(ask, caller);
+  const namespace = member(IntegerText, ask.param("namespace"));
+  assertNamespace(caller, log, namespace);
+  return { log, namespace };
 }
 
 export function pageOf(ask: Ask): { after?: bigint } {

@@ -2,7 +2,18 @@ import { expect, test } from "vitest";
 import { exitOf } from "../../audit/print.ts";
 import { encodeBase64 } from "../../src/core/text.ts";
 import { auditFiles, filesOf, said } from "./archive.ts";
-import { type Agent, card, enrolment, LONG_AGO, limit, line, NOW, SALT, TestLog } from "./log.ts";
+import {
+  type Agent,
+  card,
+  enrolment,
+  LONG_AGO,
+  limit,
+  line,
+  NOW,
+  pack,
+  SALT,
+  TestLog,
+} from "./log.ts";
 
 const LATER = "2026-11-20T12:00:00.001Z";
 const BY = { approval: "", by: "finance", salt: SALT };
@@ -83,6 +94,45 @@ const CASES: [string, string, (log: TestLog, agent: Agent) => void][] = [
     (log) => {
       log.force("quota", limit("1", "400", "2"));
       log.force("quota", { ...limit("1", "500", "2"), effective_from: LATER });
+    },
+  ],
+  [
+    "cap-without-bill",
+    "a cap where everything stops at the limit",
+    (log) => {
+      log.force("quota", { ...limit("1", "400"), cap: "1" });
+    },
+  ],
+  [
+    "stale-source-version",
+    "an older version of a pack, of its own source",
+    (log) => {
+      log.force("pack", pack("2"));
+      log.force("pack", { ...pack("1"), source: "another" });
+      log.force("pack", pack("2"));
+    },
+  ],
+  [
+    "another-pack",
+    "a pack that goes over to another namespace",
+    (log) => {
+      log.force("pack", pack("1"));
+      log.force("pack", { ...pack("2"), namespace_id: "2" });
+    },
+  ],
+  [
+    "another-pack",
+    "a pack that was bought in another month after all",
+    (log) => {
+      log.force("pack", pack("1"));
+      log.force("pack", { ...pack("2"), purchased_in: "2026-10-01" });
+    },
+  ],
+  [
+    "pack-months",
+    "a pack that expires before it is bought",
+    (log) => {
+      log.force("pack", { ...pack("1"), expires_in: "2026-10-01" });
     },
   ],
   [

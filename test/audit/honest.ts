@@ -10,6 +10,7 @@ import {
   limit,
   line,
   NOW,
+  pack,
   SALT,
   TestLog,
 } from "./log.ts";
@@ -50,6 +51,8 @@ export function honestLog(id = LOG_ID): { log: TestLog; agent: Agent; other: Age
   log.write("project_class", { ...named, ...oss });
   log.write("project_class", { ...named, ...oss, class: "contribution", project_id: "12" });
   log.write("quota", limit("1", "10000"));
+  log.write("pack", pack("1"));
+  log.write("pack", { ...pack("2"), minutes: "0", expires_in: "2026-11-01" });
   const agent = log.enrol(2, [line("runner-a"), line("runner-b", { machine_type: "gpu" })]);
   const own = line("runner-c", { runner_type: "group", tracking: "self_managed", runner_id: "8" });
   const other = log.enrol(3, [own], ["5"]);

@@ -89,6 +89,22 @@ export function limit(namespace: string, minutes: string, version = "1"): Body<"
   };
 }
 
+/** A version of the one pack. */
+export function pack(version: string): Body<"pack"> {
+  return {
+    approval: "",
+    by: "portal",
+    expires_in: "2027-10-01",
+    minutes: "5000",
+    namespace_id: "1",
+    pack_id: "order-7",
+    purchased_in: "2026-11-01",
+    salt: SALT,
+    source: "portal",
+    source_version: version,
+  };
+}
+
 /** An enrolment that nobody has claimed, and the digest of its token. */
 export function enrolment(said: Partial<Body<"enrolment">> = {}): Body<"enrolment"> {
   const body = {

@@ -48,9 +48,13 @@ test("cards, classes and limits decide what comes after them, and who wrote them
   await door.submit(reported(1, log, { counter: "2", job: { id: "2" } }));
   const gitlab = { class: "gitlab_contribution", effective_from: LONG_AGO, source: "" };
   await classify(door, by, { ...gitlab, project_id: "50" });
-  const quota = { beyond: "stop", cap: "", grace_minutes: "1000", namespace_id: "7" } as const;
+  const quota = { beyond: "stop", cap: "", grace_minutes: "1000" } as const;
   const versioned = { source: "gitlab", source_version: "1", effective_from: LONG_AGO };
-  await limit(door, by, { ...quota, ...versioned, monthly_minutes: "3000" });
+  await limit(
+    door,
+    { ...by, namespace_id: "7" },
+    { ...quota, ...versioned, monthly_minutes: "3000" },
+  );
   await door.submit(reported(1, log, { counter: "3", job: { id: "3" } }));
   const entries = await readBack(house, log);
   const factors = ofKind(entries, "usage").map(({ body }) => [body.class, body.factor, body.limit]);

@@ -37,6 +37,7 @@ function concrete(route: Route, log = mine): string {
     .replace(":log", log)
     .replace(":id", "1")
     .replace(":kid", kidOf(1))
+    .replace(":namespace", "7")
     .replace(":size", size)
     .replace(":path", `0/000.p/${size}`);
   return `${path}${QUERIES[route]?.replace("LOG", log) ?? ""}`;

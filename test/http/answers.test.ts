@@ -84,18 +84,20 @@ async function money(): Promise<void> {
   for (const _ of [201, 409]) await tell("POST /v1/logs", { json: body });
   const from = { effective_from: NOW, source: "gitlab" };
   const share = { project_id: "51", class: "gitlab_contribution", ...from };
-  const limits = { beyond: "stop", cap: "", grace_minutes: "0", monthly_minutes: "10001" };
-  const limit = { ...limits, namespace_id: "7", source_version: "1", ...from };
+  const limit = { beyond: "stop", monthly_minutes: "10001", source_version: "1", ...from };
   const later = { ...cardBody(), effective_from: "2027-01-01T00:00:00.000Z" };
   for (const [path, json] of [
     ["rate_cards", later],
     ["rate_cards", cardBody()],
     ["rate_cards", { ...later, runner_factors: { small: "1/0" } }],
     ["project_classes", share],
-    ["quotas", limit],
-    ["quotas", limit],
   ] as const) {
     await tell(`POST /v1/logs/${log}/${path}`, { json });
+  }
+  for (const source_version of ["1", "1", "0"]) {
+    await tell(`PUT /v1/quotas/${log}/7`, { json: { ...limit, source_version } });
+    const pack = { namespace_id: "7", pack_id: "1", minutes: "5000", source: "portal" };
+    await tell("POST /v1/packs", { json: { log, ...pack, source_version } });
   }
 }
 

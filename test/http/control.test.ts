@@ -170,38 +170,36 @@ test("an attestation becomes an entry, and a report is none", async () => {
 const CLASS = { project_id: "50", class: "open_source", effective_from: NOW, source: "gitlab" };
 const QUOTA = {
   beyond: "stop",
-  cap: "",
   effective_from: NOW,
-  grace_minutes: "1000",
   monthly_minutes: "400",
-  namespace_id: "7",
   source: "gitlab",
   source_version: "3",
 };
+const PACK = { namespace_id: "7", pack_id: "order-1", minutes: "5000", source: "portal" };
 
-test("rates, classes and limits are entries that name who wrote them, and no name of a person", async () => {
+test("rates, classes, limits and packs are entries that name who wrote them, and no name of a person", async () => {
   house.clock.time += 1_000;
-  const at = (path: string) => `/v1/logs/${log}/${path}`;
+  const cards = `/v1/logs/${log}/rate_cards`;
   const later = { ...cardBody(), effective_from: LATER };
-  for (const [path, body] of [
-    ["rate_cards", later],
-    ["project_classes", CLASS],
-    ["quotas", QUOTA],
+  for (const [asked, json] of [
+    [`POST ${cards}`, later],
+    [`POST /v1/logs/${log}/project_classes`, CLASS],
+    [`PUT /v1/quotas/${log}/7`, QUOTA],
+    ["POST /v1/packs", { ...PACK, log, source_version: "1" }],
   ] as const) {
-    const answer = await post(at(path), body);
-    expect([path, answer.status]).toEqual([path, 201]);
+    const answer = await ask(house, asked, { token, json });
+    expect([asked, answer.status]).toEqual([asked, 201]);
   }
   const entries = await entriesOf(house.database.reader, log);
-  const written = ["rate_card", "project_class", "quota"] as const;
+  const written = ["rate_card", "project_class", "quota", "pack"] as const;
   for (const kind of written) {
     expect(ofKind(entries, kind).at(-1)?.body.by).toMatch(/^p_[A-Za-z0-9_-]{22}$/);
   }
-  expect((await post(at("rate_cards"), cardBody())).json["code"]).toBe("starts-in-the-past");
-  expect((await post(at("quotas"), QUOTA)).json["code"]).toBe("stale-source-version");
+  expect((await post(cards, cardBody())).json["code"]).toBe("starts-in-the-past");
   const odd = { ...later, runner_factors: { small: "1/0" } };
-  expect((await post(at("rate_cards"), odd)).json["code"]).toBe("invalid-factor");
+  expect((await post(cards, odd)).json["code"]).toBe("invalid-factor");
   const large = { ...later, runner_factors: Object.fromEntries(machines(2_000)) };
-  expect((await post(at("rate_cards"), large)).json["code"]).toBe("too-large");
+  expect((await post(cards, large)).json["code"]).toBe("too-large");
 });
 
 const machines = (count: number) =>
@@ -222,6 +220,7 @@ test.each([
   ["/v1/enrolments", { log: "x", namespaces: [], runners: [] }],
   ["/v1/enrolments/claim", { token: "x", claim: "y", more: true }],
   ["/v1/keys/rotate", { rotation: "x" }],
+  ["/v1/packs", { ...PACK, log: "0".repeat(32), source_version: "1", expires_in: "2026-11" }],
 ])("%s refuses a body that is not as documented, naming the members", async (path, json) => {
   const answer = await post(path, json);
   expect([answer.status, answer.json["code"]]).toEqual([400, "invalid-request"]);

@@ -87,7 +87,11 @@ const OpenApi = z.strictObject({
   info: z.strictObject({ title: Text, version: Text, summary: Text }),
   paths: z.record(
     z.string().regex(/^(?:\/(?:[a-z0-9_.]+|\{[a-z]+\}))+$/),
-    z.strictObject({ get: Operation.exactOptional(), post: Operation.exactOptional() }),
+    z.strictObject({
+      get: Operation.exactOptional(),
+      post: Operation.exactOptional(),
+      put: Operation.exactOptional(),
+    }),
   ),
   components: z.strictObject({
     securitySchemes: z.record(z.string(), z.unknown()),
@@ -101,8 +105,8 @@ export const document = OpenApi.parse(JSON.parse(JSON.stringify(openapiDocument(
 /** @throws Error for a route that the document does not have */
 export function operation(route: Route): Operation {
   const [method, path = ""] = route.split(" ");
-  const { get, post } = document.paths[path.replaceAll(/:([a-z]+)/g, "{$1}")] ?? {};
-  const found = method === "GET" ? get : post;
+  const item = document.paths[path.replaceAll(/:([a-z]+)/g, "{$1}")];
+  const found = item?.[method?.toLowerCase() as "get" | "post" | "put"];
   if (found === undefined) throw new Error(`the document has no ${route}`);
   return found;
 }

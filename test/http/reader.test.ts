@@ -17,15 +17,12 @@ beforeAll(async () => {
   ({ log, token } = await newLog(house, "reader", 1));
   const limit = {
     beyond: "stop",
-    cap: "",
     effective_from: "2026-01-01T00:00:00.000Z",
-    grace_minutes: "1000",
     monthly_minutes: "10001",
-    namespace_id: "7",
     source: "gitlab",
     source_version: "1",
   };
-  await ask(house, `POST /v1/logs/${log}/quotas`, { token, json: limit });
+  await ask(house, `PUT /v1/quotas/${log}/7`, { token, json: limit });
   const contribution = { ...CLASS, project_id: "52", class: "gitlab_contribution" };
   for (const json of [CLASS, contribution]) {
     await ask(house, `POST /v1/logs/${log}/project_classes`, { token, json });

@@ -3,6 +3,7 @@ import { admit } from "../../core/admit.ts";
 import type { Body, Entry, EntryOf, Kind } from "../../core/entry.ts";
 import type { Sha256 } from "../../core/hash.ts";
 import { judge, trackingOf } from "../../core/judge.ts";
+import { assertFollows } from "../../core/pack.ts";
 import type { Prefix } from "../../core/prefix.ts";
 import { Problem } from "../../core/problem.ts";
 import { fact } from "../../core/report.ts";
@@ -36,14 +37,22 @@ export function* rejudge(
   }
 }
 
-/** Whether any other entry may stand after these; and then takes it into the prefix. */
-export function* admission(entry: Entry, prefix: Prefix): Generator<Misjudged> {
+/**
+ * Whether any other entry may stand after these; and then takes it into the prefix. `earlier` is the newest
+ * version before it of the pack that it is one of.
+ */
+export function* admission(
+  entry: Entry,
+  prefix: Prefix,
+  earlier: Body<"pack"> | undefined,
+): Generator<Misjudged> {
   if (REPORTING.includes(entry.kind)) return;
   if (entry.kind === "service" && !supersedes(prefix.service, entry.body)) {
     yield [`a version after ${prefix.service?.version}`, `version ${entry.body.version}`];
   }
   try {
     admit(prefix, entry.kind, entry.body, entry.at);
+    if (entry.kind === "pack") assertFollows(earlier, entry.body);
     if (entry.kind === "log_key") prefix.logKeys.assertNext(entry.body);
   } catch (error) {
     if (!(error instanceof Problem)) throw error;

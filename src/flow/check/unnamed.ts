@@ -1,9 +1,10 @@
 /** What an entry was judged by and does not name. */
-import type { Entry } from "../../core/entry.ts";
+import { type Body, decodeEntry, type Entry } from "../../core/entry.ts";
 import type { Sha256 } from "../../core/hash.ts";
 import { trackingOf } from "../../core/judge.ts";
 import type { Prefix } from "../../core/prefix.ts";
 import type { Sql, Transaction } from "../../store/connect.ts";
+import { readPack } from "../../store/packs.ts";
 import { jobIndices, recordedIndices } from "../../store/snapshots.ts";
 import { REUSED, readSigned } from "./derive.ts";
 
@@ -28,4 +29,14 @@ export async function unnamed(
   const tracking = signed && trackingOf(prefix, signed.kid, signed.report);
   if (signed === undefined || tracking === undefined) return [];
   return await jobIndices(sql, log, tracking, BigInt(signed.report.job.id));
+}
+
+/** The newest version before it of the pack that it is one of; none of other kinds, or if that cannot be read. */
+export async function earlierVersion(
+  { kind, body, log, index }: Entry,
+  sql: Sql | Transaction,
+): Promise<Body<"pack"> | undefined> {
+  const found = kind === "pack" ? await readPack(sql, log, body, index) : undefined;
+  const earlier = found && decodeEntry(found.bytes);
+  return typeof earlier === "object" && earlier.kind === "pack" ? earlier.body : undefined;
 }

@@ -19,7 +19,7 @@ import { differences, finding } from "./compare.ts";
 import { citedBy, derive } from "./derive.ts";
 import type { Finding, Unread } from "./event.ts";
 import { admission, rejudge } from "./judgement.ts";
-import { unnamed } from "./unnamed.ts";
+import { earlierVersion, unnamed } from "./unnamed.ts";
 
 const CONTROL: readonly string[] = CONTROL_KINDS;
 
@@ -142,12 +142,13 @@ export class Walk {
       yield finding(place, "bytes", "log", entry.kind);
       return;
     }
+    const { sql } = this.#snapshot;
     if (entry.index > 0n) {
-      for (const [expected, found] of admission(entry, prefix)) {
+      const earlier = await earlierVersion(entry, sql);
+      for (const [expected, found] of admission(entry, prefix, earlier)) {
         yield finding(place, "bytes", expected, found);
       }
     }
-    const { sql } = this.#snapshot;
     const besides = await unnamed(entry, prefix, sql, this.#hash);
     const cited = await citedBy(entry, sql, besides);
     const derived = derive(entry, prefix, cited, this.#hash);

@@ -5,6 +5,7 @@
 import { admit } from "../../core/admit.ts";
 import type { Entry } from "../../core/entry.ts";
 import type { Sha256 } from "../../core/hash.ts";
+import { assertFollows } from "../../core/pack.ts";
 import type { Prefix } from "../../core/prefix.ts";
 import { Problem } from "../../core/problem.ts";
 import { Attestation, Report, TYP } from "../../core/report.ts";
@@ -14,7 +15,7 @@ import { readJobs } from "../../store/jobs.ts";
 import { readReports } from "../../store/reports.ts";
 import { citedBy, type Derived, derive } from "../check/derive.ts";
 import { rejudge } from "../check/judgement.ts";
-import { unnamed } from "../check/unnamed.ts";
+import { earlierVersion, unnamed } from "../check/unnamed.ts";
 import { provenClaim, provenRotation } from "../key/statement.ts";
 import { examine } from "../report/examine.ts";
 
@@ -45,7 +46,7 @@ export async function isProven(entry: Entry, before: Before): Promise<boolean> {
     case "archive_adopted":
       return false;
     default:
-      return await isAdmitted(entry, before.prefix);
+      return await isAdmitted(entry, before);
   }
 }
 
@@ -94,10 +95,11 @@ function nameOf(of: { kid: string; counter: bigint | string; digest: Uint8Array 
   return `${of.kid} ${of.counter} ${encodeBase64(of.digest)}`;
 }
 
-async function isAdmitted(entry: Admitted, prefix: Prefix): Promise<boolean> {
+async function isAdmitted(entry: Admitted, { tx, prefix }: Before): Promise<boolean> {
   try {
     await assertSigned(entry, prefix);
     admit(prefix, entry.kind, entry.body, entry.at);
+    if (entry.kind === "pack") assertFollows(await earlierVersion(entry, tx), entry.body);
     return true;
   } catch (error) {
     if (error instanceof Problem) return false;

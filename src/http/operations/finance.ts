@@ -1,9 +1,10 @@
-/** What builds cost: cards, classes, limits. */
+/** What builds cost: cards, classes, limits, packs. */
 import { NewCard } from "../../flow/rate/card.ts";
 import { NewClass } from "../../flow/rate/classify.ts";
 import { NewLimit } from "../../flow/rate/limit.ts";
 import { Receipt } from "../answers/receipts.ts";
-import { json, type Operation, WRITING } from "./operation.ts";
+import { json, type Operation, WRITING, written } from "./operation.ts";
+import { LogPack } from "./shapes.ts";
 
 export const FINANCE = {
   "POST /v1/logs/:log/rate_cards": {
@@ -24,10 +25,16 @@ export const FINANCE = {
     success: { 201: json(Receipt) },
     problems: ["starts-in-the-past", "approval-required", ...WRITING],
   },
-  "POST /v1/logs/:log/quotas": {
-    summary: "A namespace's limit from an instant on",
+  "PUT /v1/quotas/:log/:namespace": {
+    summary: "A namespace's limit: at once, or from an instant on",
     body: json(NewLimit),
-    success: { 201: json(Receipt) },
+    success: written(Receipt),
     problems: ["stale-source-version", "starts-in-the-past", "approval-required", ...WRITING],
+  },
+  "POST /v1/packs": {
+    summary: "Minutes that a namespace has bought, or a later version of them",
+    body: json(LogPack),
+    success: written(Receipt),
+    problems: ["stale-source-version", "another-pack", "approval-required", ...WRITING],
   },
 } as const satisfies Readonly<Record<string, Operation>>;

@@ -7,6 +7,7 @@ import { JWS_CHARS_MAX } from "../../core/entry.ts";
 import { IntegerText, LogId, MonthText, NonEmptyText, Tracking } from "../../core/unit.ts";
 import { NewEnrolment } from "../../flow/key/enrol.ts";
 import { Revocation } from "../../flow/key/revoke.ts";
+import { NewPack } from "../../flow/rate/pack.ts";
 import { USAGE_GROUPS } from "../../flow/usage/usage.ts";
 
 export const REPORTS_MAX = 500;
@@ -19,6 +20,7 @@ export const Reports = z.strictObject({ reports: z.array(z.string()).min(1).max(
 
 export const LogEnrolment = NewEnrolment.extend({ log: LogId });
 export const LogRevocation = Revocation.extend({ log: LogId });
+export const LogPack = NewPack.extend({ log: LogId });
 export const TokenClaim = z.strictObject({
   token: z.string().min(1).max(TOKEN_CHARS_MAX),
   claim: Jws,
