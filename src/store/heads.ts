@@ -23,7 +23,7 @@ export interface LockedHead extends Head {
 }
 
 /** Both paths name the database too. */
-const copy = (sql: Transaction) => sql`
+const copy = (sql: Sql | Transaction) => sql`
   concat_ws(
     ' ', pg_postmaster_start_time(), pg_relation_filepath('heads'), pg_relation_filepath('entries')
   )`;
@@ -58,11 +58,11 @@ export async function readHead(sql: Sql | Transaction, log: string): Promise<Hea
 
 /** What is committed now of each of these logs that there is, without waiting for anybody. */
 export async function readHeads(
-  tx: Transaction,
+  sql: Sql | Transaction,
   logs: readonly string[],
-): Promise<Map<string, Head & Pick<LockedHead, "copy">>> {
-  const rows = await tx<(Row & { log: string; copy: string })[]>`
-    select log, size, leaf, at, control_index, ${copy(tx)} as copy
+): Promise<Map<string, LockedHead>> {
+  const rows = await sql<(Row & { log: string; copy: string })[]>`
+    select log, size, leaf, at, control_index, ${copy(sql)} as copy
     from heads
     where log = any(${plainColumn(logs)}::text::text[])
   `;

@@ -2,7 +2,7 @@
 import type { Hash } from "../core/hash.ts";
 import type { Tracking } from "../core/unit.ts";
 import { packed, plainColumn } from "./columns.ts";
-import type { Transaction } from "./connect.ts";
+import type { Sql, Transaction } from "./connect.ts";
 
 export interface JobKey {
   tracking: Tracking;
@@ -23,13 +23,13 @@ export interface StandingJob extends Job {
 
 /** Those of the asked that have a usage. */
 export async function readJobs(
-  tx: Transaction,
+  sql: Sql | Transaction,
   log: string,
   keys: readonly JobKey[],
 ): Promise<StandingJob[]> {
   // LATERAL, OFFSET 0 and the scalar query leave the planner one way: a look by the key for each that
   // is asked. By the statistics of a young table it would read the whole log, 500 times a commit.
-  const rows = await tx<(Omit<StandingJob, "jobId"> & { job_id: bigint })[]>`
+  const rows = await sql<(Omit<StandingJob, "jobId"> & { job_id: bigint })[]>`
     select
       j.tracking, j.job_id, j.index, j.fact,
       (select leaf from entries where log = ${log} and index = j.index) as leaf

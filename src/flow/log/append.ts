@@ -7,12 +7,14 @@
  * judged again (commit.ts).
  */
 import { type Body, decodeEntry, GENESIS_PREV, type Kind } from "../../core/entry.ts";
+import type { Prefix } from "../../core/prefix.ts";
 import { Problem } from "../../core/problem.ts";
 import { instantText } from "../../core/unit.ts";
 import type { Transaction } from "../../store/connect.ts";
 import { insertEntries, readGenesis } from "../../store/entries.ts";
 import { type FirstKeys, insertFirstKeys } from "../../store/first-keys.ts";
 import { createHead, lockCreation } from "../../store/heads.ts";
+import { createMark } from "../../store/quota-marks.ts";
 import { transact } from "../../store/transact.ts";
 import { Chain } from "./chain.ts";
 import {
@@ -22,6 +24,8 @@ import {
   type Make,
   type Memory,
   type Receipt,
+  readPrefix,
+  remembered,
 } from "./commit.ts";
 import { failureOf, spoken } from "./failure.ts";
 import { Lanes } from "./lane.ts";
@@ -38,6 +42,13 @@ export interface Appender {
   reports(log: string, verdicts: readonly Fit[]): Promise<Outcome[]>;
   /** Any entry but a report's. @throws Problem as `admit` and `make` say, and as `reports` does */
   control<K extends Kind>(log: string, kind: K, make: Make<K>): Promise<Receipt>;
+  /**
+   * The prefix as this process last read it, read on if that was before entry `atLeast`−1. It is the one
+   * that commits go on with, and moves on with them: ask again rather than keep it.
+   *
+   * @throws Problem `not-found`, `busy`
+   */
+  prefix(log: string, atLeast?: bigint): Promise<Prefix>;
   /**
    * Entry 0 of a new log, which begins under these keys.
    *
@@ -100,6 +111,12 @@ export function openAppender(options: AppendOptions): Appender {
   return {
     control: (log, kind, make) => alone(log, (memory) => commitEntry(options, memory, kind, make)),
     archived: (log, work) => alone(log, (memory) => commitArchived(options, memory, work)),
+    prefix: async (log, atLeast = 0n) => {
+      const memory = lanes.remembered(log);
+      const prefix = memory && remembered(memory, atLeast);
+      // In the log's turn: a commit must not meet a prefix that another is reading on.
+      return prefix ?? (await alone(log, (memory) => readPrefix(options, memory, atLeast)));
+    },
     reports: (log, verdicts) =>
       inTurn((resolve, reject) => {
         if (verdicts.length === 0) return resolve([]);
@@ -191,6 +208,7 @@ async function createLog(
   await insertEntries(tx, log, at, chain.entries);
   // In one transaction: whoever seals the log knows what it began under, in whatever order it holds keys.
   await insertFirstKeys(tx, log, first);
+  await createMark(tx, log);
   await createHead(tx, log, { ...chain.tip, controlIndex: -1n });
   return { index, leaf, at, written: true };
 }

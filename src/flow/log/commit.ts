@@ -12,7 +12,7 @@ import { Problem } from "../../core/problem.ts";
 import { instantText } from "../../core/unit.ts";
 import type { Sql, Transaction } from "../../store/connect.ts";
 import { insertEntries, readEntry } from "../../store/entries.ts";
-import { type LockedHead, lockHead, moveHead, readHead } from "../../store/heads.ts";
+import { type LockedHead, lockHead, moveHead, readHeads } from "../../store/heads.ts";
 import { insertJobs, type JobKey, readJobs } from "../../store/jobs.ts";
 import { insertKey } from "../../store/keys.ts";
 import { insertReports, readReports } from "../../store/reports.ts";
@@ -36,6 +36,8 @@ export interface Committing {
 export interface Memory {
   readonly log: string;
   prefix?: Prefix;
+  /** The prefix is of entries 0 … size−1, or of some more. */
+  size?: bigint;
   /** Of the database that the prefix was read from. */
   copy?: string;
 }
@@ -104,7 +106,7 @@ export async function commitReports(
       ]);
       return settlement;
     });
-    if (head !== undefined) options.guard.committed(memory.log, head.size, head.leaf);
+    if (head !== undefined) committed(options, memory, head.size, head.leaf);
     return outcomes;
   });
 }
@@ -140,8 +142,8 @@ export async function commitEntry<K extends Kind>(
       return { entry, receipt: { index, leaf, at, written: true } };
     });
     if (entry !== undefined) {
-      options.guard.committed(memory.log, receipt.index + 1n, receipt.leaf);
       prefix.apply(entry);
+      committed(options, memory, receipt.index + 1n, receipt.leaf);
     }
     return receipt;
   });
@@ -165,18 +167,47 @@ async function decided<T>(
   throw new Problem("busy");
 }
 
+/**
+ * The prefix of entries 0 … `atLeast`−1 at least, or of all that the log has.
+ *
+ * @throws Problem `not-found`
+ */
+export async function readPrefix(
+  { sql }: Committing,
+  memory: Memory,
+  atLeast: bigint,
+): Promise<Prefix> {
+  return remembered(memory, atLeast) ?? (await renewed(sql, memory));
+}
+
+/** What is remembered, if it is of so many entries. */
+export function remembered({ prefix, size = 0n }: Memory, atLeast: bigint): Prefix | undefined {
+  return size >= atLeast ? prefix : undefined;
+}
+
 async function renewed(sql: Sql, memory: Memory): Promise<Prefix> {
-  const head = await readHead(sql, memory.log);
+  const head = (await readHeads(sql, [memory.log])).get(memory.log);
   if (head === undefined) throw new Problem("not-found");
-  // A head behind what was read from it: another database stands here now.
-  const known = memory.prefix;
-  const prefix =
-    known === undefined || known.controlIndex > head.controlIndex
-      ? await recall(sql, memory.log)
-      : known;
+  // Another copy, or a head behind what was read from it: another database stands here now.
+  const known = memory.copy === head.copy ? memory.prefix : undefined;
+  const goesOn = known !== undefined && known.controlIndex <= head.controlIndex;
+  if (!goesOn) forget(memory);
+  const prefix = goesOn ? known : await recall(sql, memory.log);
   await catchUp(sql, prefix, head.controlIndex);
   memory.prefix = prefix;
+  memory.size = head.size;
+  memory.copy = head.copy;
   return prefix;
+}
+
+function forget(memory: Memory): void {
+  delete memory.prefix;
+  delete memory.size;
+}
+
+function committed({ guard }: Committing, memory: Memory, size: bigint, leaf: Hash): void {
+  guard.committed(memory.log, size, leaf);
+  memory.size = size;
 }
 
 /**
@@ -194,14 +225,11 @@ async function hold(
   await guard.assertWritable(tx, memory.log, head);
   if (memory.copy !== head.copy) {
     // After a failover or a restore the same index may hold another control entry: what was read is forgotten.
-    const known = memory.copy !== undefined;
-    memory.copy = head.copy;
-    if (known) {
-      delete memory.prefix;
-      throw new Moved("commit: another copy");
-    }
+    forget(memory);
+    throw new Moved("commit: another copy");
   }
   if (prefix.controlIndex !== head.controlIndex) throw new Moved("commit: judged too early");
+  memory.size = head.size;
   return head;
 }
 

@@ -150,7 +150,7 @@ export function openGuard(options: GuardOptions): SealGuard {
 }
 
 /** Can `head` have come about from `before` by nothing but appending? */
-function follows(before: SeenHead, head: SeenHead): boolean {
+export function follows(before: SeenHead, head: SeenHead): boolean {
   if (head.copy !== before.copy) return false;
   return head.size > before.size || (head.size === before.size && equal(head.leaf, before.leaf));
 }

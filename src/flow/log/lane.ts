@@ -43,6 +43,11 @@ export class Lanes<T, M> {
     this.#running.add(run);
   }
 
+  /** What is remembered of a log now, in the midst of a turn too. */
+  remembered(log: string): M | undefined {
+    return this.#lanes.get(log)?.memory;
+  }
+
   /** Until every turn is over. */
   async idle(): Promise<void> {
     await Promise.all(this.#running);

@@ -1,0 +1,128 @@
+/** What a namespace's quota is made of, where it stands: entries, and what rollups have summed of them. */
+import { plainColumn } from "./columns.ts";
+import type { Transaction } from "./connect.ts";
+
+/** Bytes of all `quota` and `pack` entries of these namespaces, oldest first. */
+export async function readQuotaEntries(
+  tx: Transaction,
+  log: string,
+  namespaces: readonly string[],
+): Promise<Uint8Array[]> {
+  // As the index has it, to the word.
+  const rows = await tx<{ bytes: Uint8Array }[]>`
+    select bytes
+    from entries
+    where log = ${log} and kind in ('quota', 'pack')
+      and entry_namespace(bytes) = any(${plainColumn(namespaces)}::text::text[])
+    order by index
+  `;
+  return rows.map(({ bytes }) => bytes);
+}
+
+/** Bytes of all cut-offs and withdrawals of cut-offs, oldest first. */
+export async function readCutOffEntries(tx: Transaction, log: string): Promise<Uint8Array[]> {
+  const rows = await tx<{ bytes: Uint8Array }[]>`
+    select bytes
+    from entries
+    where log = ${log} and kind in ('month_closing', 'month_closing_withdrawn')
+    order by index
+  `;
+  return rows.map(({ bytes }) => bytes);
+}
+
+/** Hosted usage that was posted to one month; `month` is absent for all months before `since` together. */
+export interface PostedUsage {
+  namespace: string;
+  month: string | null;
+  /** Of billable usage whose usage month it is, with six decimals. */
+  amount: string;
+  /** Index of the last entry, billable or not, of whatever usage month. */
+  last: bigint;
+}
+
+/**
+ * Entries 0 … size−1 as of the transaction's snapshot: the view up to its watermark, then the entries.
+ *
+ * @param asked months from `since` on are told apart
+ */
+export async function readPostedUsage(
+  tx: Transaction,
+  log: string,
+  asked: readonly { namespace: string; since: string }[],
+): Promise<PostedUsage[]> {
+  const namespaces = plainColumn(asked.map(({ namespace }) => namespace));
+  return await tx<PostedUsage[]>`
+    select
+      asked.namespace_id::text as namespace,
+      case when part.month >= asked.since then part.month end as month,
+      sum(part.amount) as amount,
+      max(part.last) as last
+    from unnest(
+      ${namespaces}::text::bigint[],
+      ${plainColumn(asked.map(({ since }) => since))}::text::date[]
+    ) as asked (namespace_id, since)
+    join (
+      select
+        namespace_id,
+        date as month,
+        case when usage_month = date then billable_compute_ms else 0.000000 end as amount,
+        last_index as last
+      from ci_namespace_monthly_usages
+      where log = ${log} and tracking = 'hosted'
+        and namespace_id = any(${namespaces}::text::bigint[])
+      union all
+      select
+        namespace_id,
+        billing_month,
+        case when usage_month = billing_month and not_billable = '' then compute_ms else 0.000000 end,
+        index
+      from entries
+      where log = ${log}
+        and index >= coalesce((select size from watermarks where log = ${log}), 0)
+        and kind = 'usage' and tracking = 'hosted'
+        and namespace_id = any(${namespaces}::text::bigint[])
+    ) as part
+      on part.namespace_id = asked.namespace_id
+    group by 1, 2
+  `;
+}
+
+/** An entry that moves somebody's quota. Of a cut-off the namespace is absent: it is everybody's. */
+export type TailEntry =
+  | { kind: "quota" | "pack"; index: bigint; namespace: string }
+  | { kind: "month_closing" | "month_closing_withdrawn"; index: bigint }
+  | {
+      kind: "usage";
+      index: bigint;
+      namespace: string;
+      job: bigint;
+      /** That the amount counts in; null: in none. */
+      month: string | null;
+      amount: string;
+    };
+
+/** Entries `from` … `to`−1 in their order: hosted usage of these namespaces, and all that is no usage. */
+export async function readTail(
+  tx: Transaction,
+  log: string,
+  range: { from: bigint; to: bigint },
+  namespaces: readonly string[],
+): Promise<TailEntry[]> {
+  return await tx<TailEntry[]>`
+    select
+      kind,
+      index,
+      coalesce(namespace_id::text, entry_namespace(bytes)) as namespace,
+      job_id as job,
+      case when not_billable = '' and usage_month = billing_month then usage_month end as month,
+      compute_ms as amount
+    from entries
+    where log = ${log} and index >= ${range.from} and index < ${range.to}
+      and (
+        kind = 'usage' and tracking = 'hosted'
+          and namespace_id = any(${plainColumn(namespaces)}::text::bigint[])
+        or kind in ('quota', 'pack', 'month_closing', 'month_closing_withdrawn')
+      )
+    order by index
+  `;
+}
