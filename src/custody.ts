@@ -24,6 +24,7 @@ import {
 import { dirname } from "node:path";
 import { ConfigError } from "./config-error.ts";
 import type { Purpose } from "./core/log-key.ts";
+import { decodeBase64 } from "./core/text.ts";
 import type { SigningKey } from "./flow/key/signing-key.ts";
 import type { HeldKeys } from "./flow/key/standing.ts";
 import { signerOf } from "./flow/report/signature.ts";
@@ -32,6 +33,7 @@ const OTHERS = 0o077;
 const OTHERS_WRITE = 0o022;
 const STICKY = 0o1000;
 const SECRET_BYTES = 32;
+const WEBHOOK_SECRETS_MAX = 2;
 
 /** @throws ConfigError when the file is missing, open to others or replaceable, or no Ed25519 key in PKCS #8 PEM */
 export function readSigningKey(file: string): KeyObject {
@@ -45,6 +47,25 @@ export function readSecretKey(file: string): Uint8Array {
   const secret = Buffer.from(readSecret(file).trim(), "base64");
   if (secret.length < SECRET_BYTES) throw new ConfigError(`${file}: fewer than 32 bytes`);
   return secret;
+}
+
+/**
+ * Of a receiver of notifications, one on each line: the current one, and while it is replaced the former
+ * behind it (Standard Webhooks 1.0.0, "Signature scheme": 24 to 64 bytes).
+ *
+ * @throws ConfigError as `readSigningKey` does, and when a line is none
+ */
+export function readWebhookSecrets(file: string): Uint8Array[] {
+  const lines = readSecret(file).trim().split(/\r?\n/);
+  if (lines.length > WEBHOOK_SECRETS_MAX) throw new ConfigError(`${file}: more than two secrets`);
+  return lines.map((line) => {
+    const [, text = ""] = /^whsec_(.+)$/.exec(line) ?? [];
+    const secret = decodeBase64(text);
+    if (secret === undefined || secret.length < 24 || secret.length > 64) {
+      throw new ConfigError(`${file}: not whsec_ and 24 to 64 bytes of base64 on each line`);
+    }
+    return secret;
+  });
 }
 
 /** Reads the key, or makes it where there is none yet: of the embedded default only. */

@@ -20,6 +20,7 @@ import {
   rawPublicKey,
   readSecretKey,
   readSigningKey,
+  readWebhookSecrets,
 } from "../src/custody.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "minutebook-custody-"));
@@ -98,4 +99,29 @@ test("a key of a file signs, and shows no more than its public half", async () =
   expect(Object.keys(held)).toEqual(["publicKey", "sign"]);
   // Whichever library signs, RFC 8032 leaves it no choice.
   expect(await held.sign(message)).toEqual(new Uint8Array(sign(null, message, key)));
+});
+
+test("secrets of webhooks are read from a file of their owner's alone, the current one first", () => {
+  const [current, former] = [Buffer.alloc(24, 1), Buffer.alloc(64, 2)];
+  const lines = [current, former].map((secret) => `whsec_${secret.toString("base64")}`);
+  writeFileSync(at("webhook"), `${lines.join("\n")}\n`, { mode: 0o600 });
+  expect(readWebhookSecrets(at("webhook"))).toEqual(
+    [current, former].map((b) => Uint8Array.from(b)),
+  );
+  chmodSync(at("webhook"), 0o640);
+  expect(() => readWebhookSecrets(at("webhook"))).toThrow("open to others; chmod 600");
+});
+
+test.each([
+  ["", "not whsec_"],
+  [`${Buffer.alloc(32).toString("base64")}`, "not whsec_"],
+  [`whsec_${Buffer.alloc(23).toString("base64")}`, "not whsec_"],
+  [`whsec_${Buffer.alloc(65).toString("base64")}`, "not whsec_"],
+  [`whsec_${Buffer.alloc(25).toString("base64").replaceAll("=", "")}`, "not whsec_"],
+  [`whsec_${Buffer.alloc(24).toString("base64")}\n`.repeat(3), "more than two"],
+])("what is no secret of a webhook is refused, and not quoted", (text, reason) => {
+  writeFileSync(at("no-webhook"), text, { mode: 0o600 });
+  const read = (): unknown => readWebhookSecrets(at("no-webhook"));
+  expect(read).toThrow(reason);
+  expect(read).not.toThrow("AAAA");
 });

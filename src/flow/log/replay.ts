@@ -13,6 +13,7 @@ import { insertEntries, type NewEntry, readGenesis } from "../../store/entries.t
 import { createHead, type Head, lockCreation, lockHead, moveHead } from "../../store/heads.ts";
 import { insertJobs } from "../../store/jobs.ts";
 import { insertKey } from "../../store/keys.ts";
+import { silenceMark } from "../../store/quota-marks.ts";
 import { insertReports } from "../../store/reports.ts";
 import { keepWaiting } from "../../store/seals.ts";
 import type { TypedColumns } from "../../store/snapshots.ts";
@@ -47,7 +48,7 @@ const CONTROL: readonly string[] = CONTROL_KINDS;
 
 /** One transaction under the head's lock: all that `work` takes, or nothing. */
 export async function commitArchived(
-  { sql, hash }: Pick<Committing, "sql" | "hash">,
+  { sql, hash, clock }: Pick<Committing, "sql" | "hash" | "clock">,
   memory: Memory,
   work: (replay: Replay) => Promise<void>,
 ): Promise<void> {
@@ -64,6 +65,8 @@ export async function commitArchived(
       if (replaying.head.size === head.size) return;
       if (locked === undefined) await createHead(tx, log, replaying.head);
       else await moveHead(tx, log, locked, replaying.head);
+      // Whoever was told of it when it was new is not told again.
+      await silenceMark(tx, log, clock.now());
     });
   } catch (error) {
     // It may have taken in what is not committed.

@@ -1,0 +1,193 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { notify } from "../../../src/flow/quota/notify.ts";
+import { type FreshDatabase, freshDatabase } from "../../postgres.ts";
+import { MINUTE_MS, OWN, outboxOf, QuotaLog, random, START, tell, toldOf } from "./told.ts";
+
+let db: FreshDatabase;
+beforeAll(async () => {
+  db = await freshDatabase();
+});
+afterAll(() => db.drop());
+
+let logs = 0;
+const newLog = (body: ConstructorParameters<typeof QuotaLog>[1] = {}): Promise<QuotaLog> => {
+  logs += 1;
+  return new QuotaLog(logs, body).create(db.owner);
+};
+
+async function told(log: QuotaLog, now = log.now): Promise<string[]> {
+  await log.load(db.owner);
+  return await tell(db.writer, log.log, now);
+}
+
+test("a namespace is told below a quarter, below a twentieth and at nothing, once each", async () => {
+  const log = await newLog();
+  log.limit(1, 100);
+  log.use(1, 75n * MINUTE_MS);
+  expect(await told(log)).toEqual([]);
+  log.use(1, 1n);
+  expect(await told(log)).toEqual(["quota.warning"]);
+  log.use(1, 20n * MINUTE_MS - 1n);
+  expect(await told(log)).toEqual([]);
+  log.use(1, 1n);
+  expect(await told(log)).toEqual(["quota.danger"]);
+  log.use(1, 5n * MINUTE_MS - 2n);
+  expect(await told(log)).toEqual([]);
+  log.use(1, 1n);
+  expect(await told(log)).toEqual(["quota.exceeded"]);
+  log.use(1, 500n * MINUTE_MS);
+  expect(await told(log)).toEqual([]);
+  const kept = await outboxOf(db.reader, log.log);
+  expect(kept.map(({ number }) => number)).toEqual(["1", "2", "3"]);
+  expect(new Set(kept.map(({ id }) => id)).size).toBe(3);
+  expect(kept[2]?.event.data).toEqual({
+    log: log.log,
+    namespace_id: "1",
+    month: "2026-11-01",
+    level: "exceeded",
+    unlimited: false,
+    remaining_compute_ms: "0.000000",
+    remaining_minutes: "0.0000",
+    limit_minutes: "100",
+    as_of: String(log.size - 1n),
+  });
+});
+
+test("T60 a jump from a fifth used to all used is one notification, of the level that is reached", async () => {
+  const log = await newLog();
+  log.limit(1, 100);
+  log.use(1, 20n * MINUTE_MS);
+  expect(await told(log)).toEqual([]);
+  log.use(1, 80n * MINUTE_MS);
+  expect(await told(log)).toEqual(["quota.exceeded"]);
+  expect(await toldOf(db.reader, log.log)).toEqual(["1 quota.exceeded exceeded"]);
+});
+
+test("T60 a raise and a pack are told as one recovery each, and what is crossed again is told again", async () => {
+  const log = await newLog();
+  log.limit(1, 100);
+  log.use(1, 100n * MINUTE_MS);
+  await told(log);
+  log.now += 1;
+  log.limit(1, 110);
+  expect(await told(log)).toEqual(["quota.recovered"]);
+  log.pack(1, 1_000);
+  expect(await told(log)).toEqual(["quota.recovered"]);
+  log.use(1, 1_000n * MINUTE_MS);
+  expect(await told(log)).toEqual(["quota.danger"]);
+  log.now += 1;
+  log.limit(1, 0);
+  expect(await told(log)).toEqual(["quota.exceeded"]);
+  expect(await toldOf(db.reader, log.log)).toEqual([
+    "1 quota.exceeded exceeded",
+    "1 quota.recovered warning",
+    "1 quota.recovered none",
+    "1 quota.danger danger",
+    "1 quota.exceeded exceeded",
+  ]);
+});
+
+test("T60 a replayed snapshot tells nothing: neither a second look at the same entries, nor one from the first", async () => {
+  const log = await newLog();
+  log.limit(1, 100);
+  log.use(1, 96n * MINUTE_MS);
+  expect(await told(log)).toEqual(["quota.danger"]);
+  const notifying = { sql: db.writer, clock: { now: () => log.now }, random };
+  expect(await notify(notifying, log.log)).toEqual({ told: [], more: false });
+  await db.writer`update quota_marks set index = 0 where log = ${log.log}`;
+  expect(await told(log)).toEqual([]);
+});
+
+test("a new month begins at no level without a word, and its own crossings are told", async () => {
+  const log = await newLog();
+  log.limit(1, 100);
+  log.use(1, 100n * MINUTE_MS);
+  expect(await told(log)).toEqual(["quota.exceeded"]);
+  log.now = Date.UTC(2026, 11, 1, 0, 1);
+  expect(await told(log)).toEqual([]);
+  log.use(1, 10n * MINUTE_MS);
+  expect(await told(log)).toEqual([]);
+  log.use(1, 80n * MINUTE_MS);
+  expect(await told(log)).toEqual(["quota.warning"]);
+  const [last] = (await outboxOf(db.reader, log.log)).slice(-1);
+  expect(last?.event.data).toMatchObject({ month: "2026-12-01", level: "warning" });
+});
+
+test("a process whose clock is behind tells nothing of the month before again", async () => {
+  const log = await newLog();
+  log.limit(1, 100);
+  log.use(1, 100n * MINUTE_MS);
+  await told(log);
+  log.now = Date.UTC(2026, 11, 1, 0, 0, 1);
+  log.use(1, MINUTE_MS);
+  expect(await told(log)).toEqual([]);
+  log.use(1, MINUTE_MS);
+  expect(await told(log, Date.UTC(2026, 10, 30, 23, 59, 59))).toEqual([]);
+});
+
+test("a limit that comes into force later in the month is looked at then, although no entry comes", async () => {
+  const log = await newLog();
+  log.limit(1, 100);
+  log.use(1, 50n * MINUTE_MS);
+  log.now += 1;
+  const from = START + 86_400_000;
+  log.limit(1, 52, new Date(from).toISOString());
+  log.use(2, MINUTE_MS);
+  expect(await told(log)).toEqual([]);
+  expect(await told(log, from - 1)).toEqual([]);
+  expect(await told(log, from)).toEqual(["quota.danger"]);
+  expect(await told(log, from + 1_000)).toEqual([]);
+});
+
+test("the customer's own runners, namespaces without a limit, and Dedicated are told nothing", async () => {
+  const log = await newLog();
+  log.limit(1, 100);
+  log.use(1, 1_000n * MINUTE_MS, OWN);
+  log.use(2, 1_000n * MINUTE_MS);
+  expect(await told(log)).toEqual([]);
+  const dedicated = await newLog({ platform: "dedicated" });
+  dedicated.limit(1, 100);
+  dedicated.use(1, 1_000n * MINUTE_MS);
+  expect(await told(dedicated)).toEqual([]);
+});
+
+test("more namespaces and more entries than one transaction takes are looked at to the last", async () => {
+  const log = await newLog();
+  const namespaces = Array.from({ length: 1_100 }, (_, i) => i + 1);
+  for (const namespace of namespaces) {
+    log.limit(namespace, 10);
+    if (namespace % 2 === 0) log.use(namespace, 10n * MINUTE_MS);
+  }
+  const types = await told(log);
+  expect(types).toHaveLength(550);
+  const kept = await outboxOf(db.reader, log.log);
+  const even = namespaces.filter((namespace) => namespace % 2 === 0).map(String);
+  expect(kept.map(({ namespace }) => namespace)).toEqual(even);
+
+  const size = log.size;
+  log.limit(1, 10);
+  await log.load(db.owner);
+  // What no namespace is touched by is passed over by the thousand.
+  await db.owner`
+    insert into entries (log, index, kind, at, prev, leaf, bytes)
+    select log, index + 1 + n, 'attestation', at, prev, leaf, 'x'::bytea
+    from entries, generate_series(0, 20000) as n
+    where log = ${log.log} and index = ${size}`;
+  await db.owner`update heads set size = ${size + 20_002n} where log = ${log.log}`;
+  expect(await tell(db.writer, log.log, log.now)).toEqual([]);
+  const [mark] = await db.reader`select index from quota_marks where log = ${log.log}`;
+  expect(mark?.["index"]).toBe(size + 20_002n);
+});
+
+test("a log that was there before anybody looked tells only what happens from then on", async () => {
+  logs += 1;
+  const log = new QuotaLog(logs);
+  log.limit(1, 100);
+  log.use(1, 80n * MINUTE_MS);
+  expect(await told(log, log.now + 1)).toEqual([]);
+  log.now += 1_000;
+  log.use(1, 1n);
+  expect(await told(log)).toEqual([]);
+  log.use(1, 20n * MINUTE_MS);
+  expect(await told(log)).toEqual(["quota.exceeded"]);
+});
