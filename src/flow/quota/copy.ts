@@ -1,0 +1,235 @@
+/**
+ * What a process knows of one log's namespaces, kept up with committed entries by index. Each look is one
+ * snapshot of the database, so that all that is known is as of one size: a late commit cannot be missed,
+ * since the head row orders commits. Nothing that was handed out is changed afterwards.
+ */
+import { parseComputeMs } from "../../core/charge.ts";
+import { Problem } from "../../core/problem.ts";
+import type { QuotaFacts } from "../../core/quota/quota.ts";
+import { computeMs } from "../../core/unit.ts";
+import type { Transaction } from "../../store/connect.ts";
+import { type LockedHead, readHeads } from "../../store/heads.ts";
+import { readTail, type TailEntry } from "../../store/quotas.ts";
+import { follows } from "../log/guard.ts";
+import {
+  type CommonFacts,
+  type OwnFacts,
+  readCommon,
+  readOwn,
+  type TouchedFacts,
+  together,
+} from "./facts.ts";
+
+/** What the ledger says of a namespace, as of entries 0 … asOf−1. */
+export interface Held {
+  readonly facts: QuotaFacts;
+  readonly asOf: bigint;
+  /** Index of the last entry that concerns the namespace; −1: there is none. */
+  readonly touched: bigint;
+  /** Epoch milliseconds: `asOf` was the log's size then. */
+  readonly readAt: number;
+  /** From here on `settled` knows all. */
+  readonly since: bigint;
+  /** Hosted jobs that got a usage in [from, asOf). @throws Error below `since` */
+  settled(from: bigint): readonly string[];
+}
+
+interface Known {
+  readonly own: OwnFacts;
+  readonly facts: TouchedFacts;
+  readonly since: bigint;
+  /** Index and job, index and job …: a tenth of what objects would take. */
+  readonly settled: BigInt64Array;
+}
+
+type UsageEntry = Extract<TailEntry, { kind: "usage" }>;
+
+/** What one snapshot brings. */
+interface Look {
+  readonly head: LockedHead;
+  /** False: another copy of the database, or too far from it; what was known is forgotten. */
+  readonly goesOn: boolean;
+  readonly common: CommonFacts | undefined;
+  readonly usages: ReadonlyMap<string, UsageEntry[]>;
+  readonly own: ReadonlyMap<string, OwnFacts>;
+}
+
+/** Jobs of a namespace that are remembered as settled: whoever comes with an older size looks them up. */
+export const SETTLED_MAX = 256;
+/** A process that was away for longer reads anew what it is asked for. */
+const ENTRIES_MAX = 20_000n;
+
+export class LogCopy {
+  readonly log: string;
+  #head: LockedHead | undefined;
+  #readAt = Number.NEGATIVE_INFINITY;
+  #common: CommonFacts | undefined;
+  #known = new Map<string, Known>();
+
+  constructor(log: string) {
+    this.log = log;
+  }
+
+  get size(): number {
+    return this.#known.size;
+  }
+
+  held(namespace: string): Held | undefined {
+    const known = this.#known.get(namespace);
+    if (known === undefined || this.#head === undefined) return undefined;
+    const { facts, since, settled } = known;
+    const { touched } = facts;
+    const asOf = this.#head.size;
+    return {
+      ...{ facts, asOf, touched, readAt: this.#readAt, since },
+      settled: (from) => {
+        if (from < since) throw new Error("ledger: settled before what is known");
+        return jobsFrom(settled, from);
+      },
+    };
+  }
+
+  names(): Iterable<string> {
+    return this.#known.keys();
+  }
+
+  forget(namespace: string): void {
+    this.#known.delete(namespace);
+  }
+
+  /** The head as it was seen at `readAt`. False: there is something to read. */
+  confirm(head: LockedHead | undefined, readAt: number): boolean {
+    const seen = this.#head;
+    if (head === undefined || seen?.size !== head.size || !follows(seen, head)) return false;
+    this.#readAt = Math.max(this.#readAt, readAt);
+    return true;
+  }
+
+  /**
+   * Brings all that is known up to the head, and what is wanted besides.
+   *
+   * @param snapshot runs a look in a transaction of one snapshot
+   * @param readAt not after the snapshot was taken
+   * @throws Problem `not-found`, with which all is forgotten
+   */
+  async read(
+    snapshot: <T>(look: (tx: Transaction) => Promise<T>) => Promise<T>,
+    wanted: readonly string[],
+    readAt: number,
+  ): Promise<void> {
+    try {
+      this.#take(await snapshot((tx) => this.#look(tx, wanted)), readAt, wanted);
+    } catch (error) {
+      if (error instanceof Problem && error.code === "not-found") this.#known.clear();
+      throw error;
+    }
+  }
+
+  async #look(tx: Transaction, wanted: readonly string[]): Promise<Look> {
+    const { log } = this;
+    const head = (await readHeads(tx, [log])).get(log);
+    if (head === undefined) throw new Problem("not-found");
+    const seen = this.#head;
+    const goesOn =
+      seen !== undefined && follows(seen, head) && head.size - seen.size <= ENTRIES_MAX;
+    const known = goesOn ? this.#known : new Map<string, Known>();
+    const tail =
+      goesOn && head.size > seen.size
+        ? await readTail(tx, log, { from: seen.size, to: head.size }, [...known.keys()])
+        : [];
+    const missing = new Set(wanted.filter((namespace) => !known.has(namespace)));
+    const usages = new Map<string, UsageEntry[]>();
+    let cutOff = !goesOn;
+    for (const entry of tail) {
+      if (entry.kind === "usage") push(usages, entry);
+      else if (entry.kind === "quota" || entry.kind === "pack") {
+        if (known.has(entry.namespace)) missing.add(entry.namespace);
+      } else cutOff = true;
+    }
+    const [common, own] = await Promise.all([
+      cutOff ? readCommon(tx, log) : undefined,
+      missing.size === 0 ? new Map() : readOwn(tx, log, head.at, [...missing]),
+    ]);
+    return { head, goesOn, common, usages, own };
+  }
+
+  #take(
+    { head, goesOn, common, usages, own }: Look,
+    readAt: number,
+    wanted: Iterable<string>,
+  ): void {
+    if (!goesOn) this.#known.clear();
+    this.#common = common ?? this.#common;
+    for (const [namespace, entries] of usages) {
+      const before = this.#known.get(namespace);
+      if (before !== undefined) this.#set(namespace, moved(before.own, entries), before, entries);
+    }
+    const asked = new Set(wanted);
+    for (const [namespace, each] of own) {
+      const before = this.#known.get(namespace);
+      // One that was renewed, and is forgotten meanwhile, must not come back unasked.
+      if (before === undefined && !asked.has(namespace)) continue;
+      this.#set(namespace, each, before ?? { since: head.size, settled: NONE });
+    }
+    if (common !== undefined) {
+      for (const [namespace, before] of this.#known) this.#set(namespace, before.own, before);
+    }
+    this.#head = head;
+    this.#readAt = Math.max(this.#readAt, readAt);
+  }
+
+  #set(
+    namespace: string,
+    own: OwnFacts,
+    before: Pick<Known, "since" | "settled">,
+    entries: readonly UsageEntry[] = [],
+  ): void {
+    if (this.#common === undefined) throw new Error("ledger: a namespace of no log");
+    const facts = together(this.#common, own);
+    this.#known.set(namespace, { own, facts, ...settledBy(before, entries) });
+  }
+}
+
+/** What one snapshot says by itself. */
+export function heldAlone(facts: TouchedFacts, asOf: bigint, readAt: number): Held {
+  return { facts, asOf, touched: facts.touched, readAt, since: asOf, settled: () => [] };
+}
+
+const NONE = new BigInt64Array();
+
+function push(usages: Map<string, UsageEntry[]>, entry: UsageEntry): void {
+  const list = usages.get(entry.namespace);
+  if (list === undefined) usages.set(entry.namespace, [entry]);
+  else list.push(entry);
+}
+
+function moved(own: OwnFacts, entries: readonly UsageEntry[]): OwnFacts {
+  const used = new Map(own.used);
+  for (const { month, amount } of entries) {
+    const more = parseComputeMs(amount);
+    if (month === null || month < own.firstMonth || more === 0n) continue;
+    used.set(month, computeMs((used.get(month) ?? 0n) + more));
+  }
+  return { ...own, used, touched: entries.at(-1)?.index ?? own.touched };
+}
+
+/** The newest jobs; what falls out moves `since` behind it. */
+function settledBy(
+  { since, settled }: Pick<Known, "since" | "settled">,
+  entries: readonly UsageEntry[],
+): Pick<Known, "since" | "settled"> {
+  if (entries.length === 0) return { since, settled };
+  const all = [...settled, ...entries.flatMap(({ index, job }) => [index, job])];
+  const kept = BigInt64Array.from(all.slice(-2 * SETTLED_MAX));
+  const dropped = all.at(-2 * SETTLED_MAX - 2);
+  return { since: dropped === undefined ? since : dropped + 1n, settled: kept };
+}
+
+function jobsFrom(settled: BigInt64Array, from: bigint): string[] {
+  const jobs: string[] = [];
+  for (let i = settled.length - 2; i >= 0; i -= 2) {
+    if ((settled[i] ?? 0n) < from) break;
+    jobs.push(String(settled[i + 1]));
+  }
+  return jobs;
+}

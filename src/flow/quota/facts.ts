@@ -1,0 +1,161 @@
+/** A namespace's facts from the log (DESIGN §9): what core/quota calculates with, as of one size. */
+
+import { parseComputeMs } from "../../core/charge.ts";
+import { decodeEntry, type Entry, type EntryOf } from "../../core/entry.ts";
+import type { Closing } from "../../core/month.ts";
+import { packName } from "../../core/pack.ts";
+import { Problem } from "../../core/problem.ts";
+import type { LimitFact, PackFact, QuotaFacts } from "../../core/quota/quota.ts";
+import { type ComputeMs, epochMs, instantText, monthOf } from "../../core/unit.ts";
+import type { Transaction } from "../../store/connect.ts";
+import { readEntry } from "../../store/entries.ts";
+import { readHeads } from "../../store/heads.ts";
+import { readCutOffEntries, readPostedUsage, readQuotaEntries } from "../../store/quotas.ts";
+
+/** What is a namespace's own. */
+export interface OwnFacts extends Pick<QuotaFacts, "limits" | "packs" | "used"> {
+  /** Of it and of later months `used` tells all, of earlier ones nothing. */
+  readonly firstMonth: string;
+  /** Index of the last entry that concerns it alone, any hosted usage included; −1: there is none. */
+  readonly touched: bigint;
+}
+
+/** What all namespaces of a log have in common. */
+export interface CommonFacts extends Pick<QuotaFacts, "platform" | "closings"> {
+  /** Index of the last cut-off or withdrawal of one; −1: there is none. */
+  readonly touched: bigint;
+}
+
+/** `touched`: index of the last entry that concerns the namespace; −1: there is none. */
+export type TouchedFacts = QuotaFacts & { readonly touched: bigint };
+
+/**
+ * The facts of each that is asked for, also where nothing is known of it. `copy` as `readHeads` says.
+ *
+ * @param tx of one snapshot: repeatable read
+ * @throws Problem `not-found`: there is no such log
+ */
+export async function readFacts(
+  tx: Transaction,
+  log: string,
+  namespaces: readonly string[],
+): Promise<{ asOf: bigint; copy: string; facts: Map<string, TouchedFacts> }> {
+  const head = (await readHeads(tx, [log])).get(log);
+  if (head === undefined) throw new Problem("not-found");
+  const [common, own] = await Promise.all([
+    readCommon(tx, log),
+    readOwn(tx, log, head.at, namespaces),
+  ]);
+  const facts = new Map(Array.from(own, ([name, each]) => [name, together(common, each)]));
+  return { asOf: head.size, copy: head.copy, facts };
+}
+
+export function together(common: CommonFacts, own: OwnFacts): TouchedFacts {
+  const touched = own.touched > common.touched ? own.touched : common.touched;
+  return { ...common, ...own, touched };
+}
+
+export async function readCommon(tx: Transaction, log: string): Promise<CommonFacts> {
+  const [genesis, cutOffs] = await Promise.all([
+    readEntry(tx, log, 0n),
+    readCutOffEntries(tx, log),
+  ]);
+  const entry = decoded(genesis.bytes);
+  if (entry.kind !== "log") throw new Error("facts: entry 0 is no log");
+  const entries = cutOffs.map(decoded);
+  const withdrawn = new Set(
+    entries.flatMap((each) =>
+      each.kind === "month_closing_withdrawn" ? [BigInt(each.body.closing)] : [],
+    ),
+  );
+  const closings = entries.flatMap((each): Closing[] => {
+    const { index, kind } = each;
+    const stands = kind === "month_closing" && !withdrawn.has(index);
+    return stands ? [{ index, month: each.body.month }] : [];
+  });
+  return { platform: entry.body.platform, closings, touched: entries.at(-1)?.index ?? -1n };
+}
+
+/**
+ * Months are told from the first that a pack can have been drawn for, and always the two before which
+ * nobody asks: the one that the log has come to, and the last.
+ *
+ * @param at of the head
+ */
+export async function readOwn(
+  tx: Transaction,
+  log: string,
+  at: string,
+  namespaces: readonly string[],
+): Promise<Map<string, OwnFacts>> {
+  const recent = monthBefore(monthOf(at));
+  const own = new Map(namespaces.map((name) => [name, new Gathered(recent)]));
+  for (const bytes of await readQuotaEntries(tx, log, namespaces)) {
+    const entry = decoded(bytes);
+    if (entry.kind === "quota") own.get(entry.body.namespace_id)?.limit(entry);
+    else if (entry.kind === "pack") own.get(entry.body.namespace_id)?.pack(entry);
+    else throw new Error("facts: another kind of entry");
+  }
+  const asked = Array.from(own, ([namespace, { firstMonth }]) => ({
+    namespace,
+    since: firstMonth,
+  }));
+  for (const { namespace, month, amount, last } of await readPostedUsage(tx, log, asked)) {
+    own.get(namespace)?.post(month, parseComputeMs(amount), last);
+  }
+  return own;
+}
+
+class Gathered implements OwnFacts {
+  readonly limits: LimitFact[] = [];
+  readonly packs: PackFact[] = [];
+  readonly used = new Map<string, ComputeMs>();
+  firstMonth: string;
+  touched = -1n;
+
+  constructor(recent: string) {
+    this.firstMonth = recent;
+  }
+
+  limit({ index, body }: EntryOf<"quota">): void {
+    const { beyond, cap, effective_from } = body;
+    this.limits.push({
+      ...{ index, beyond, effective_from },
+      cap: cap === "" ? undefined : BigInt(cap),
+      monthly_minutes: BigInt(body.monthly_minutes),
+      grace_minutes: BigInt(body.grace_minutes),
+    });
+    this.#touch(index);
+  }
+
+  pack({ index, body }: EntryOf<"pack">): void {
+    const { expires_in, purchased_in } = body;
+    if (purchased_in < this.firstMonth) this.firstMonth = purchased_in;
+    this.packs.push({
+      ...{ index, pack: packName(body), expires_in, purchased_in },
+      minutes: BigInt(body.minutes),
+      source_version: BigInt(body.source_version),
+    });
+    this.#touch(index);
+  }
+
+  post(month: string | null, amount: ComputeMs, last: bigint): void {
+    // A month of nothing but free builds has no figure: memory is for what is used.
+    if (month !== null && amount > 0n) this.used.set(month, amount);
+    this.#touch(last);
+  }
+
+  #touch(index: bigint): void {
+    if (index > this.touched) this.touched = index;
+  }
+}
+
+function monthBefore(month: string): string {
+  return monthOf(instantText(epochMs(`${month}T00:00:00.000Z`) - 1));
+}
+
+function decoded(bytes: Uint8Array): Entry {
+  const entry = decodeEntry(bytes);
+  if (typeof entry === "string") throw new Error(`facts: an entry is ${entry}`);
+  return entry;
+}

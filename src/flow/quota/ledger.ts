@@ -1,0 +1,292 @@
+/**
+ * The ledger's figures in this process (DESIGN §9): read when somebody asks, kept up with what is committed
+ * while anybody does, bounded, and never without saying as of which entry and how old.
+ */
+import { Problem } from "../../core/problem.ts";
+import type { NamespaceKey } from "../../core/quota/live.ts";
+import type { Sql } from "../../store/connect.ts";
+import { readHeads } from "../../store/heads.ts";
+import { readJobs } from "../../store/jobs.ts";
+import { transact } from "../../store/transact.ts";
+import type { Clock } from "../clock.ts";
+import { spoken } from "../log/failure.ts";
+import { Lanes } from "../log/lane.ts";
+import { type Held, heldAlone, LogCopy } from "./copy.ts";
+import { readFacts } from "./facts.ts";
+import { Recency } from "./recency.ts";
+
+/** How new what is held has to be; epoch milliseconds where it is a time. */
+export interface Wants {
+  asOf?: bigint;
+  readSince?: number;
+}
+
+export interface Ledger {
+  /**
+   * From memory where that is new enough, else read. Older than wanted it can be for two reasons, which its
+   * `readAt` tells apart: the log is shorter than that, or the database is away and this is what is known.
+   *
+   * @throws Problem `not-found`; `busy`: nothing is known, and nothing to be had
+   */
+  hold(key: NamespaceKey, wants?: Wants): Promise<Held>;
+  /** Straight from the database, past all memory. @throws Problem `not-found`, `busy` */
+  read(log: string, namespaces: readonly string[]): Promise<Reading>;
+  /** Index of the hosted usage of those jobs that have one. @throws Problem `busy` */
+  onLog(log: string, jobs: readonly string[]): Promise<Map<string, bigint>>;
+  /** What memory holds. */
+  loaded(): { namespaces: number; logs: number };
+  /** Asks no more, and resolves when nothing is asked any more. */
+  close(): Promise<void>;
+}
+
+export interface Reading {
+  asOf: bigint;
+  readAt: number;
+  held: Map<string, Held>;
+}
+
+export interface LedgerOptions {
+  /**
+   * On which what is committed is seen at once: a replica that lags looks like a log that has lost its end,
+   * and one of several like a failover at each turn.
+   */
+  sql: Sql;
+  clock: Clock;
+  /** An error after which what is known goes on being told, with its age. */
+  failed: (error: unknown) => void;
+  namespacesMax?: number;
+  pollMs?: number;
+}
+
+/** Who waits for a namespace, or for whatever is loaded to be as new as the log. */
+type Waiter = { reject: (error: unknown) => void } & (
+  | { namespace: string; resolve: (held: Held) => void }
+  | { namespace?: never; resolve: () => void }
+);
+
+/** One log that is asked for. */
+interface Desk {
+  readonly copy: LogCopy;
+  /** The last read failed: until one goes through, what is known is told at once. */
+  failing: boolean;
+  askedAt: number;
+  /** Who waits, of its own and of polls. */
+  waiting: number;
+}
+
+const NAMESPACES_MAX = 10_000;
+const POLL_MS = 200;
+/** After a poll that failed; and polls take a fifth of the time at most, however many logs there are. */
+const RETRY_MS = 1_000;
+const REST_FACTOR = 4;
+/** A log that nobody asks for is forgotten: what is kept must be worth its poll. */
+const IDLE_MS = 60_000;
+/** A database that says nothing for so long is away. */
+const READ_MS = 2_000;
+/** Namespaces in one read. */
+const WANTED_MAX = 500;
+/** Logs whose queues are kept while nobody waits. */
+const LOGS_MAX = 1_000;
+/** Logs that are read on at once by a poll: connections are for those who ask, too. */
+const ABREAST = 4;
+const SNAPSHOT = "isolation level repeatable read read only";
+
+export function openLedger(options: LedgerOptions): Ledger {
+  return new ProcessLedger(options);
+}
+
+class ProcessLedger implements Ledger {
+  readonly #options: Required<LedgerOptions>;
+  readonly #desks = new Map<string, Desk>();
+  /** Of all that is loaded. */
+  readonly #recency = new Recency();
+  readonly #lanes: Lanes<Waiter, string>;
+  #timer: NodeJS.Timeout | undefined;
+  #polling: Promise<void> | undefined;
+  #closed = false;
+
+  constructor(options: LedgerOptions) {
+    this.#options = { namespacesMax: NAMESPACES_MAX, pollMs: POLL_MS, ...options };
+    this.#lanes = new Lanes({
+      memory: (log) => log,
+      perform: (log, waiters) => this.#turn(log, waiters),
+      sizeMax: WANTED_MAX,
+      logsMax: LOGS_MAX,
+    });
+  }
+
+  async hold({ log, namespace }: NamespaceKey, wants: Wants = {}): Promise<Held> {
+    if (this.#closed) throw new Problem("busy");
+    const desk = this.#desk(log);
+    desk.askedAt = this.#options.clock.now();
+    const known = desk.copy.held(namespace);
+    if (known !== undefined) {
+      this.#recency.touch({ log, namespace });
+      if (desk.failing || isEnough(known, wants)) return known;
+    }
+    try {
+      return await new Promise<Held>((resolve, reject) => {
+        this.#wait(log, { namespace, resolve, reject });
+      });
+    } catch (error) {
+      const last = desk.copy.held(namespace);
+      if (last === undefined) throw spoken(error);
+      return last;
+    }
+  }
+
+  async read(log: string, namespaces: readonly string[]): Promise<Reading> {
+    const { clock, sql } = this.#options;
+    const readAt = clock.now();
+    try {
+      const read = await transact(sql, (tx) => readFacts(tx, log, namespaces), SNAPSHOT);
+      const held = Array.from(read.facts, ([namespace, facts]) => {
+        return [namespace, heldAlone(facts, read.asOf, readAt)] as const;
+      });
+      return { asOf: read.asOf, readAt, held: new Map(held) };
+    } catch (error) {
+      throw spoken(error);
+    }
+  }
+
+  async onLog(log: string, jobs: readonly string[]): Promise<Map<string, bigint>> {
+    const keys = jobs.map((jobId) => ({ tracking: "hosted" as const, jobId }));
+    try {
+      const found = await readJobs(this.#options.sql, log, keys);
+      return new Map(found.map(({ jobId, index }) => [jobId, index]));
+    } catch (error) {
+      throw spoken(error);
+    }
+  }
+
+  loaded(): { namespaces: number; logs: number } {
+    const sizes = Array.from(this.#desks.values(), ({ copy }) => copy.size);
+    return { namespaces: sizes.reduce((a, b) => a + b, 0), logs: sizes.length };
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    clearTimeout(this.#timer);
+    await this.#polling;
+    await this.#lanes.idle();
+  }
+
+  #desk(log: string): Desk {
+    const known = this.#desks.get(log);
+    if (known !== undefined) return known;
+    const askedAt = this.#options.clock.now();
+    const desk = { copy: new LogCopy(log), failing: false, askedAt, waiting: 0 };
+    this.#desks.set(log, desk);
+    if (this.#desks.size === 1) this.#rest(this.#options.pollMs);
+    return desk;
+  }
+
+  #wait(log: string, item: Waiter): void {
+    this.#desk(log).waiting += 1;
+    this.#lanes.push(log, { kind: "shared", size: 1, item });
+  }
+
+  /** One read of a log for all who wait for it. Never rejects. */
+  async #turn(log: string, waiters: readonly Waiter[]): Promise<void> {
+    const { clock, failed, sql } = this.#options;
+    const desk = this.#desk(log);
+    const wanted = new Set(waiters.flatMap(({ namespace }) => namespace ?? []));
+    try {
+      const readAt = clock.now();
+      await desk.copy.read((look) => within(transact(sql, look, SNAPSHOT)), [...wanted], readAt);
+      desk.failing = false;
+      desk.waiting -= waiters.length;
+      for (const waiter of waiters) this.#answer(desk, waiter);
+    } catch (error) {
+      desk.waiting -= waiters.length;
+      const missing = error instanceof Problem && error.code === "not-found";
+      desk.failing = !missing;
+      if (!missing) failed(error);
+      for (const { reject } of waiters) reject(error);
+    }
+    for (const { log, namespace } of this.#recency.overflow(this.#options.namespacesMax)) {
+      this.#desks.get(log)?.copy.forget(namespace);
+    }
+  }
+
+  #answer({ copy }: Desk, waiter: Waiter): void {
+    if (waiter.namespace === undefined) {
+      waiter.resolve();
+      return;
+    }
+    const held = copy.held(waiter.namespace);
+    if (held === undefined) {
+      // It was loaded when the read began, and had to make room before the end.
+      this.#wait(copy.log, waiter);
+      return;
+    }
+    this.#recency.touch({ log: copy.log, namespace: waiter.namespace });
+    waiter.resolve(held);
+  }
+
+  #rest(ms: number): void {
+    this.#timer = setTimeout(() => {
+      this.#polling = this.#poll().then((next) => {
+        if (!this.#closed && this.#desks.size > 0) this.#rest(next);
+      });
+    }, ms).unref();
+  }
+
+  /** One question for all logs, and a read of those that have moved. @returns ms to rest */
+  async #poll(): Promise<number> {
+    const { clock, failed, pollMs, sql } = this.#options;
+    const at = clock.now();
+    this.#sweep(at);
+    const desks = [...this.#desks.values()].filter(({ copy }) => copy.size > 0);
+    if (desks.length === 0) return pollMs;
+    const behind: string[] = [];
+    try {
+      const logs = desks.map(({ copy }) => copy.log);
+      const heads = await within(readHeads(sql, logs));
+      for (const desk of desks) {
+        const { log } = desk.copy;
+        if (desk.copy.confirm(heads.get(log), at)) desk.failing = false;
+        else behind.push(log);
+      }
+    } catch (error) {
+      for (const desk of desks) desk.failing = true;
+      failed(error);
+    }
+    while (behind.length > 0)
+      await Promise.all(behind.splice(0, ABREAST).map((log) => this.#renew(log)));
+    if (desks.some(({ failing }) => failing)) return RETRY_MS;
+    return Math.max(pollMs, REST_FACTOR * (clock.now() - at));
+  }
+
+  /** What fails is told by the turn. */
+  async #renew(log: string): Promise<void> {
+    await new Promise<void>((resolve) => this.#wait(log, { resolve, reject: () => resolve() }));
+  }
+
+  /** In both directions: a clock that stepped back must not keep a log for as long. */
+  #sweep(now: number): void {
+    for (const [log, { askedAt, copy, waiting }] of this.#desks) {
+      const idle = copy.size === 0 || Math.abs(now - askedAt) > IDLE_MS;
+      if (!idle || waiting > 0) continue;
+      this.#desks.delete(log);
+      for (const namespace of copy.names()) this.#recency.delete({ log, namespace });
+    }
+  }
+}
+
+function isEnough({ asOf, readAt }: Held, wants: Wants): boolean {
+  return asOf >= (wants.asOf ?? 0n) && readAt >= (wants.readSince ?? readAt);
+}
+
+/** @throws Problem `busy`; what comes later is not waited for, and changes nothing */
+async function within<T>(work: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Problem("busy")), READ_MS);
+  });
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
