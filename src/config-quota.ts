@@ -1,6 +1,7 @@
 /** What the configuration says about live quota: where live usage is kept, and what is done without. */
 import { z } from "zod";
 import { ConfigError } from "./config-error.ts";
+import type { RedisPlace } from "./store/live-redis.ts";
 
 const RedisUrl = z.url({ protocol: /^rediss?$/ });
 const LOOPBACK = /^(?:localhost|127\.0\.0\.1|\[::1\])$/;
@@ -33,10 +34,6 @@ export const QuotaEnvironment = {
 
 const Values = z.object(QuotaEnvironment);
 type Values = z.infer<typeof Values>;
-
-export type RedisPlace =
-  | { kind: "single"; url: string }
-  | { kind: "cluster"; urls: readonly string[] };
 
 export interface QuotaConfig {
   /** Undefined: the embedded one, or none. */

@@ -5,11 +5,22 @@ import type { Anchors } from "./flow/log/anchor.ts";
 import type { SealLag } from "./flow/log/seal-loop.ts";
 import type { SubmissionLag } from "./flow/log/witness-loop.ts";
 import type { Ingested } from "./flow/report/ingest.ts";
+import { type QuotaMetrics, type QuotaSources, quotaMetrics } from "./telemetry-quota.ts";
 
 export type { Logger } from "pino";
 
 /** Wherever one of these stands, one or two objects deep, the log says `[redacted]` instead. */
-const SECRET = ["authorization", "token", "jws", "claim", "rotation", "reports", "password", "url"];
+const SECRET = [
+  "authorization",
+  "token",
+  "jws",
+  "claim",
+  "rotation",
+  "reports",
+  "heartbeats",
+  "password",
+  "url",
+];
 const PATHS = SECRET.flatMap((name) => [name, `*.${name}`, `*.*.${name}`]);
 
 const STANDARD_ERROR = 2;
@@ -31,7 +42,7 @@ export function openLog(
 }
 
 /** What the figures are read from whenever somebody asks. */
-export interface Sources {
+export interface Sources extends QuotaSources {
   sealLag: () => SealLag;
   /** Logs that are refused now, by code. */
   refused: () => Iterable<string>;
@@ -41,7 +52,7 @@ export interface Sources {
   anchors: () => Anchors;
 }
 
-export interface Metrics extends WitnessMetrics {
+export interface Metrics extends WitnessMetrics, QuotaMetrics {
   reported(ingested: Ingested): void;
   answered(route: string, status: number, elapsedMs: number): void;
   committed(batch: { reports: number; elapsedMs: number }): void;
@@ -125,6 +136,7 @@ export function openMetrics(sources: Sources): Metrics {
       refreshed.set(at / 1_000);
     },
     ...witnessMetrics(registers),
+    ...quotaMetrics(registry, sources),
     text: async () => ({ type: registry.contentType, text: await registry.metrics() }),
   };
 }

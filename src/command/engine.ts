@@ -7,6 +7,7 @@ import { openKeyring } from "../flow/key/keyring.ts";
 import type { ServiceVersion } from "../flow/log/announce.ts";
 import { openAppender } from "../flow/log/append.ts";
 import { openGuard, type SealGuard } from "../flow/log/guard.ts";
+import type { Live } from "../flow/quota/standing.ts";
 import { openDirectory } from "../flow/report/directory.ts";
 import { openIntake } from "../flow/report/intake.ts";
 import { openReceipts } from "../flow/report/receipt.ts";
@@ -18,6 +19,7 @@ import type { Sql } from "../store/connect.ts";
 import { type Logger, type Metrics, openMetrics } from "../telemetry.ts";
 import { type Background, startBackground } from "./background.ts";
 import type { Foundation } from "./foundation.ts";
+import { openQuota } from "./live-quota.ts";
 
 export interface Engine {
   flow: Services["flow"];
@@ -32,6 +34,8 @@ export interface Engine {
  * @param options.sql as writer
  * @param options.behind as writer, for what runs beside requests
  * @param options.reader what is shown is read by
+ * @param options.quotaSql as writer, for what decisions wait for
+ * @param options.live ends with the engine
  */
 export function startEngine(options: {
   config: Config;
@@ -39,11 +43,13 @@ export function startEngine(options: {
   sql: Sql;
   behind: Sql;
   reader: Sql;
+  quotaSql: Sql;
+  live: Live;
   log: Logger;
   clock: Clock;
   service: ServiceVersion;
 }): Engine {
-  const { config, foundation, sql, behind, reader, log, clock, service } = options;
+  const { config, foundation, sql, behind, reader, quotaSql, live, log, clock, service } = options;
   const { archive } = foundation;
   const hash = sha256;
   const random = (bytes: number): Uint8Array => new Uint8Array(randomBytes(bytes));
@@ -68,12 +74,15 @@ export function startEngine(options: {
     reportsUnderWay: () => intake.reports(),
     refusalsDropped: () => register.dropped(),
     anchors: () => background.anchors(),
+    redis: live.state,
+    ledger: () => quota.ledger.loaded(),
   });
   const appender = openAppender({
     ...{ sql, clock, random, hash, guard },
     failed: warn("append, answered busy"),
     committed: metrics.committed,
   });
+  const quota = openQuota({ config, sql: quotaSql, clock, live, appender, log });
   const sealer = { sql: behind, archive, guard, signerFor, clock, hash };
   const background = startBackground({
     ...{ sealer, appender, random, reader, log, metrics, service },
@@ -81,13 +90,16 @@ export function startEngine(options: {
     witnessIntervalMs: config.witnessIntervalMs,
   });
   return {
-    flow: { verifier, appender, directory, register, intake, receipts, random, service, keyring },
+    flow: {
+      ...{ verifier, appender, directory, register, intake, receipts, random, service, keyring },
+      quota,
+    },
     guard,
     metrics,
     background,
     stop: async () => {
       await background.stop();
-      await Promise.all([verifier.close(), register.close()]);
+      await Promise.all([verifier.close(), register.close(), quota.close()]);
     },
   };
 }

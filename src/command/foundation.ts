@@ -6,7 +6,6 @@ import { resolve } from "node:path";
 import type { Config, External } from "../config.ts";
 import { ConfigError } from "../config-error.ts";
 import { readIssuers, readKeySet } from "../config-files.ts";
-import type { RedisPlace } from "../config-quota.ts";
 import {
   ensureSecretKey,
   ensureSigningKey,
@@ -22,6 +21,7 @@ import type { Archive } from "../store/archive.ts";
 import { folderArchive } from "../store/archive-folder.ts";
 import { openArchive } from "../store/archive-location.ts";
 import { connect } from "../store/connect.ts";
+import type { RedisPlace } from "../store/live-redis.ts";
 import { migrate } from "../store/migrations.ts";
 import { CommandError } from "./failure.ts";
 import { DATA_DEFAULT, type DataFolder, dataFolder, migrationsFolder } from "./folder.ts";

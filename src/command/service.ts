@@ -6,6 +6,7 @@ import { type Clock, systemClock } from "../flow/clock.ts";
 import type { Appender } from "../flow/log/append.ts";
 import { openPublished } from "../flow/log/published.ts";
 import { openVisibility } from "../flow/log/visibility.ts";
+import type { Live } from "../flow/quota/standing.ts";
 import { sha256 } from "../flow/report/signature.ts";
 import { createApp } from "../http/app.ts";
 import { connect, type Sql } from "../store/connect.ts";
@@ -19,6 +20,7 @@ import { migrationsFolder } from "./folder.ts";
 import { type Foundation, layFoundation } from "./foundation.ts";
 import { localToken } from "./issuer.ts";
 import { listen } from "./listener.ts";
+import { openLiveUsage } from "./live-quota.ts";
 import { watchReadiness } from "./readiness.ts";
 
 export interface ServiceOptions {
@@ -41,6 +43,7 @@ export interface Service {
 const WRITERS = 12;
 const BEHIND = 8;
 const READERS = 8;
+const QUOTA = 4;
 const END_SECONDS = 5;
 
 /**
@@ -61,19 +64,28 @@ export async function startOn(
   // Its own: seals would wait behind every append that waits for a connection.
   const behind = connect(foundation.writerUrl, { max: BEHIND, name: "minutebook-background" });
   const reader = connect(foundation.readerUrl, { max: READERS, name: "minutebook-reader" });
+  // Its own: a decision must not wait behind reports, nor behind the queries of readers.
+  const quotaSql = connect(foundation.writerUrl, { max: QUOTA, name: "minutebook-quota" });
   const end = async (): Promise<void> => {
-    await Promise.all([sql, behind, reader].map((pool) => pool.end({ timeout: END_SECONDS })));
+    await Promise.all(
+      [sql, behind, reader, quotaSql].map((pool) => pool.end({ timeout: END_SECONDS })),
+    );
     await foundation.stop();
   };
+  const redis = config.quota.redis ?? foundation.redis;
+  let live: Live;
   try {
     await Promise.all([sql, reader].map(assertServiceRole));
     await requireCurrentSchema(sql, migrationsFolder());
+    live = await openLiveUsage({ redis, mode: config.mode, clock, log });
   } catch (error) {
     await end();
     throw error;
   }
   const service = { version: VERSION, schema_sha256: await schemaHash(migrationsFolder()) };
-  const engine = startEngine({ config, foundation, sql, behind, reader, log, clock, service });
+  const engine = startEngine({
+    ...{ config, foundation, sql, behind, reader, quotaSql, live, log, clock, service },
+  });
   const stopEngine = async (): Promise<void> => {
     await engine.stop();
     await end();
@@ -139,6 +151,7 @@ function servicesOf({
     ready: watchReadiness({
       ...{ sql, guard, rollups, sealLag, anchors },
       signs: () => foundation.keys.available(),
+      redis: flow.quota.live.state,
       migrations: migrationsFolder(),
     }),
     metrics: metrics.text,

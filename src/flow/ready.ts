@@ -24,7 +24,11 @@ export interface Readiness {
   anchors: Anchors;
   /** `unavailable`: nothing can be sealed or promised, so nothing is taken. */
   signer: "available" | "unavailable";
+  /** `away`: quota is decided by what this process knows; `none`: no Redis is configured. */
+  redis: Redis;
 }
+
+export type Redis = "up" | "away" | "none";
 
 export type Rollups = "current" | "failing";
 
@@ -37,6 +41,7 @@ export interface Watching {
   anchors: () => Anchors;
   /** Whether signatures are to be had. */
   signs: () => boolean;
+  redis: () => Redis;
   /** The migrations' folder. */
   migrations: string;
 }
@@ -47,7 +52,7 @@ export interface Watching {
  * keeps nobody else's reports out.
  */
 export async function ready(watching: Watching): Promise<Readiness> {
-  const { sql, guard, sealLag, rollups, anchors, signs, migrations } = watching;
+  const { sql, guard, sealLag, rollups, anchors, signs, redis, migrations } = watching;
   const { entries, logs, ms } = sealLag();
   const codes = [...guard.state().values()];
   const known = {
@@ -56,6 +61,7 @@ export async function ready(watching: Watching): Promise<Readiness> {
     rollups: rollups(),
     anchors: anchors(),
     signer: signs() ? "available" : "unavailable",
+    redis: redis(),
   } as const;
   try {
     await assertServiceRole(sql);

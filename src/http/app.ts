@@ -6,6 +6,7 @@ import type { Random } from "../flow/clock.ts";
 import type { Keyring } from "../flow/key/keyring.ts";
 import type { ServiceVersion } from "../flow/log/announce.ts";
 import type { Serving } from "../flow/log/serve.ts";
+import type { Quotaing } from "../flow/quota/decide.ts";
 import type { Readiness } from "../flow/ready.ts";
 import type { Ingested, Ingesting } from "../flow/report/ingest.ts";
 import { ingest } from "../flow/report/ingest.ts";
@@ -24,7 +25,7 @@ import { type Observer, Router } from "./router.ts";
 import { runnerRoutes } from "./runner.ts";
 
 export interface Services {
-  flow: Ingesting & { random: Random; service: ServiceVersion; keyring: Keyring };
+  flow: Ingesting & { random: Random; service: ServiceVersion; keyring: Keyring; quota: Quotaing };
   reading: Showing & Parameters<typeof usage>[0];
   serving: Serving;
   authenticate: Authenticate;

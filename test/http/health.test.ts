@@ -24,6 +24,7 @@ test("a ready service says that nothing replicates it and nobody anchors it", as
     replication: "missing",
     anchors: { state: "none", logs: expect.any(Number) },
     signer: "available",
+    redis: "none",
     seal: { entries: expect.any(String) },
   });
   expect(JSON.stringify(json)).not.toContain(log);

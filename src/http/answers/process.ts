@@ -24,6 +24,7 @@ export const Readiness = exactly<ready.Readiness>()(
       unpublished: z.strictObject({ logs: Count, lag_ms: z.number().nonnegative() }),
     }),
     signer: z.enum(["available", "unavailable"]),
+    redis: z.enum(["up", "away", "none"]),
   }),
 );
 
