@@ -7,6 +7,7 @@ export interface Factor {
 }
 
 export const NOTHING: Factor = { n: 0n, d: 1n };
+export const ONE: Factor = { n: 1n, d: 1n };
 
 /** The namespace's monthly minutes over 300,000: GitLab's factor for contributions to it. */
 export const MONTHLY_SHARE = "monthly_minutes/300000";

@@ -1,0 +1,243 @@
+/**
+ * One namespace asked: the ledger's figures and the live usage brought together. Whoever asks live usage of
+ * anything does it here, so that one loop knows what to do when one of the two is behind the other.
+ */
+import { Problem } from "../../core/problem.ts";
+import { type Figures, figuresOf, readFigures, type ShownQuota } from "../../core/quota/figures.ts";
+import type { Ask, Command, Done, LiveJob, NamespaceKey, Result } from "../../core/quota/live.ts";
+import { type Quota, type QuotaFacts, quotaAt } from "../../core/quota/quota.ts";
+import { instantText } from "../../core/unit.ts";
+import type { Clock } from "../clock.ts";
+import type { Held } from "./copy.ts";
+import type { Ledger } from "./ledger.ts";
+import type { Seen } from "./seen.ts";
+import type { Live } from "./standing.ts";
+
+export interface Asking {
+  ledger: Pick<Ledger, "hold" | "onLog">;
+  live: Pick<Live, "run" | "state">;
+  clock: Clock;
+  seen: Seen;
+}
+
+export interface Asked {
+  /** The figures that hold: this process's own, or newer ones that live usage had. */
+  figures: Figures;
+  shown: ShownQuota;
+  live: bigint;
+  reserved: bigint;
+  /** In the order of the asks. */
+  results: readonly AskedResult[];
+  jobs?: readonly LiveJob[];
+  source: Source;
+  /** How old the figures are. */
+  ageMs: number;
+  /** They are older than was asked for, and no newer ones were to be had. */
+  stale: boolean;
+  /** Redis should have been asked, and was away: other processes have heard of what this one has not. */
+  alone: boolean;
+  /** Neither stale nor alone. */
+  complete: boolean;
+}
+
+export type Source = "redis" | "process";
+
+/** `onLog`: the job has ended, and its usage is among what the figures are made of. */
+export type AskedResult = Result & { readonly onLog: boolean };
+
+export interface AskOptions {
+  /** How old the figures may be, where newer ones can be had. */
+  maxAgeMs: number;
+  /** The answer lists all live jobs. */
+  inspect?: boolean;
+}
+
+/** Each time one side has caught up with the other; more is a log that moves faster than it is read. */
+const ATTEMPTS_MAX = 6;
+
+/** What an answer that was none asks for beside the figures. */
+type Extra = Pick<Command, "force" | "looked" | "settled">;
+
+/** @throws Problem `not-found` if there is no such log; `busy`, where too little is known to answer */
+export async function askNamespace(
+  asking: Asking,
+  key: NamespaceKey,
+  asks: readonly Ask[],
+  { maxAgeMs, inspect = false }: AskOptions,
+): Promise<Asked> {
+  const { clock, ledger, live, seen } = asking;
+  const readSince = clock.now() - maxAgeMs;
+  let held = await ledger.hold(key, { readSince });
+  let extra: Extra = { settled: [] };
+  for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt += 1) {
+    const ended = await endedAmong(asking, key.log, held, asks);
+    if (ended.upTo > held.asOf) {
+      // Such a job would be in neither for a moment, and what it used be given back.
+      held = await caughtUp(asking, key, ended.upTo);
+      continue;
+    }
+    const now = clock.now();
+    const own = computed(held, now);
+    const since = between(held.since, seen.handedTo(key) ?? held.since, held.asOf);
+    const settled = [...held.settled(since), ...extra.settled];
+    const offered = ended.jobs.size === 0 ? asks : asks.filter((ask) => !isEnded(ask, ended.jobs));
+    const command = { now, figures: own.figures, since, ...extra, settled, asks: offered };
+    const { answer, source } = await live.run(key, inspect ? { ...command, inspect } : command);
+    if (answer.kind === "done") {
+      seen.handed(key, answer.figures.asOf);
+      return asked(asking, { answer, own, source, readSince, asks, ended: ended.jobs });
+    }
+    if (answer.kind === "gap") {
+      extra = await looked(asking, key.log, answer.jobs, held.asOf);
+    } else {
+      const newer = await ledger.hold(key, { asOf: answer.asOf });
+      extra = { settled: [], ...(newer.asOf < answer.asOf && failedOver(held, newer, now)) };
+      held = newer;
+    }
+  }
+  throw new Problem("busy");
+}
+
+interface Ended {
+  jobs: ReadonlySet<string>;
+  /** A size of the log at which all of them are on it. */
+  upTo: bigint;
+}
+
+/**
+ * Those heartbeats whose job is on the log: a late one must not add again what the report has added. A job
+ * that this process has not looked up is looked up, once; from then on what is committed tells.
+ */
+async function endedAmong(
+  { ledger, seen }: Asking,
+  log: string,
+  held: Held,
+  asks: readonly Ask[],
+): Promise<Ended> {
+  const jobs = asks.flatMap(({ kind, job }) => (kind === "run" ? [job] : []));
+  let looked = held.asOf;
+  const unknown = jobs.filter((job) => {
+    const at = seen.absentAt(log, job);
+    if (at === undefined || at < held.since || at > held.asOf) return true;
+    if (at < looked) looked = at;
+    return false;
+  });
+  const found = unknown.length === 0 ? undefined : await ledger.onLog(log, unknown);
+  const ended = new Set<string>(looked < held.asOf ? held.settled(looked) : []);
+  let upTo = held.asOf;
+  for (const job of jobs) {
+    const index = found?.get(job);
+    if (index !== undefined) {
+      ended.add(job);
+      if (index >= upTo) upTo = index + 1n;
+    } else if (!ended.has(job)) {
+      seen.absent(log, job, held.asOf);
+    }
+  }
+  return { jobs: ended, upTo };
+}
+
+function isEnded({ kind, job }: Ask, ended: ReadonlySet<string>): boolean {
+  return kind === "run" && ended.has(job);
+}
+
+async function caughtUp({ ledger }: Asking, key: NamespaceKey, asOf: bigint): Promise<Held> {
+  const held = await ledger.hold(key, { asOf });
+  if (held.asOf < asOf) throw new Problem("busy");
+  return held;
+}
+
+/** What is live may have ended where this process no longer remembers who did. */
+async function looked(
+  { ledger }: Asking,
+  log: string,
+  jobs: readonly string[],
+  asOf: bigint,
+): Promise<Extra> {
+  const found = await ledger.onLog(log, jobs);
+  // One that ended later is settled by figures that hold it.
+  return { looked: jobs, settled: jobs.filter((job) => (found.get(job) ?? asOf) < asOf) };
+}
+
+/**
+ * The log is shorter than what live usage knew of it: it lost its tail.
+ * @throws Problem `busy` where it was not read just now, so that only the database is away
+ */
+function failedOver(before: Held, held: Held, since: number): { force: true } {
+  if (held === before || held.readAt < since) throw new Problem("busy");
+  return { force: true };
+}
+
+interface Computed {
+  quota: Quota;
+  figures: Figures;
+}
+
+/** They change with the facts and with the calendar; all else of a decision is cheaper than they are. */
+const known = new WeakMap<QuotaFacts, Computed>();
+
+function computed({ facts, asOf, touched, readAt }: Held, now: number): Computed {
+  const last = known.get(facts);
+  if (last !== undefined && last.figures.from <= now && now < last.figures.until) {
+    const { figures, quota } = last;
+    const same = figures.asOf === asOf && figures.readAt === readAt;
+    return same ? last : { quota, figures: { ...figures, asOf, touched, readAt } };
+  }
+  const quota = quotaAt(facts, instantText(now));
+  const fresh = { quota, figures: figuresOf(quota, { asOf, touched, readAt }) };
+  known.set(facts, fresh);
+  return fresh;
+}
+
+interface Answered {
+  answer: Done;
+  own: Computed;
+  source: Source;
+  readSince: number;
+  asks: readonly Ask[];
+  ended: ReadonlySet<string>;
+}
+
+function asked(
+  { clock, live }: Asking,
+  { answer, own, source, readSince, asks, ended }: Answered,
+): Asked {
+  const { figures, jobs } = answer;
+  const stale = figures.readAt < readSince;
+  const alone = source === "process" && live.state() !== "none";
+  return {
+    figures,
+    shown: figures.text === own.figures.text ? own.quota : readFigures(figures.text),
+    live: answer.live,
+    reserved: answer.reserved,
+    results: resultsOf(asks, answer.results, ended),
+    ...(jobs && { jobs }),
+    source,
+    ageMs: Math.max(0, clock.now() - figures.readAt),
+    stale,
+    alone,
+    complete: !stale && !alone,
+  };
+}
+
+const ON_LOG: AskedResult = { allowed: true, known: false, onLog: true };
+
+/** In the order of all asks, those that were not offered among them. */
+function resultsOf(
+  asks: readonly Ask[],
+  results: readonly Result[],
+  ended: ReadonlySet<string>,
+): AskedResult[] {
+  let next = 0;
+  return asks.map((ask) => {
+    if (isEnded(ask, ended)) return ON_LOG;
+    const result = results[next];
+    next += 1;
+    if (result === undefined) throw new Error("ask: an ask without its result");
+    return { ...result, onLog: false };
+  });
+}
+
+function between(least: bigint, value: bigint, most: bigint): bigint {
+  return value < least ? least : value > most ? most : value;
+}

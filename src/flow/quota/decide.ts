@@ -1,0 +1,237 @@
+/**
+ * May these jobs start, may those go on (DESIGN §9)? Every answer says as of which entry, how old that is,
+ * and where live usage was read.
+ */
+import { charge, formatSignedComputeMs, signedComputeMinutes } from "../../core/charge.ts";
+import { ONE } from "../../core/factor.ts";
+import type { Prefix } from "../../core/prefix.ts";
+import { Problem } from "../../core/problem.ts";
+import type { Ask, NamespaceKey } from "../../core/quota/live.ts";
+import { remaining } from "../../core/quota/quota.ts";
+import { instantText, milliseconds, type Tracking } from "../../core/unit.ts";
+import type { Appender } from "../log/append.ts";
+import { type Asked, type AskedResult, type Asking, askNamespace, type Source } from "./ask.ts";
+import { ANY_MACHINE, liveCharge } from "./live-rate.ts";
+import type { Stopped, Stops } from "./stops.ts";
+
+export interface Quotaing extends Asking {
+  appender: Pick<Appender, "prefix">;
+  /** Whether a job may start while too little is known; `plan`: those whose plan bills what is beyond. */
+  policy: "open" | "closed" | "plan";
+  /** Of job time, kept for each job that may start until it is heard of. */
+  startFloorMs: bigint;
+  stops: Stops;
+}
+
+export interface Question {
+  job_id: string;
+  namespace_id: string;
+  ask: "start" | "go_on";
+  project_id?: string | undefined;
+  machine_type?: string | undefined;
+  tracking?: Tracking | undefined;
+}
+
+/**
+ * `within`, `beyond`: by the figures. `unlimited`, `tracked` (on Dedicated): nothing stops it. `policy`: too little was known.
+ * `on-log`: it has ended. What is not counted is never stopped: `not-counted` (no hosted job),
+ * `outside-enrolment` (the runner's key does not speak for it), `no-rate`.
+ */
+export const DECISION_REASONS = [
+  "within",
+  "beyond",
+  "unlimited",
+  "tracked",
+  "policy",
+  "on-log",
+  "not-counted",
+  "outside-enrolment",
+  "no-rate",
+] as const;
+export type DecisionReason = (typeof DECISION_REASONS)[number];
+
+export interface Decision {
+  job_id: string;
+  namespace_id: string;
+  allowed: boolean;
+  /** What gitlab-runner obeys as `Job-Status`. */
+  job_status: "running" | "failed";
+  reason: DecisionReason;
+  /** Of the namespace, less all that is live; where there is something to run out of. */
+  remaining_compute_ms?: string;
+  remaining_minutes?: string;
+  /** All of these, or none where nothing of the namespace is known, or it was not asked. */
+  month?: string;
+  as_of?: string;
+  age_ms?: string;
+  source?: Source;
+}
+
+/** What a namespace is asked about one job. */
+export interface Posed {
+  readonly namespace: string;
+  readonly ask: Exclude<Ask, { kind: "never_ran" }>;
+  /** An opaque principal id, or a kid. */
+  readonly by: string;
+}
+
+/** DESIGN §17. */
+export const DECISION_AGE_MS = 5_000;
+/** A start that was not heard of any more by then has failed to. */
+const RESERVED_MS = 300_000;
+
+/**
+ * In the order of the questions.
+ * @param asked.by an opaque principal id
+ * @param asked.maxAgeMs how old the figures may be for a no to a running job
+ * @throws Problem `not-found` if there is no such log; `busy` while nothing at all is known of it
+ */
+export async function decide(
+  quotaing: Quotaing,
+  { log, by, maxAgeMs }: { log: string; by: string; maxAgeMs: number },
+  questions: readonly Question[],
+): Promise<Decision[]> {
+  const prefix = await quotaing.appender.prefix(log);
+  const now = quotaing.clock.now();
+  const at = instantText(now);
+  const posed = questions.map((question): Posed | Decision => {
+    const { ask, job_id: job, namespace_id: namespace } = question;
+    if (question.tracking === "self_managed") return uncounted(question, "not-counted");
+    if (ask === "go_on") return { namespace, by, ask: { kind: "go_on", job } };
+    const floor = floorOf(quotaing, prefix, question, at);
+    return { namespace, by, ask: { kind: "start", job, floor, until: now + RESERVED_MS } };
+  });
+  return await answerAll(quotaing, log, posed, maxAgeMs);
+}
+
+/** What no namespace is asked about: it goes on, and nothing is counted. */
+export function uncounted(
+  { job_id, namespace_id }: Pick<Decision, "job_id" | "namespace_id">,
+  reason: DecisionReason,
+): Decision {
+  return { job_id, namespace_id, allowed: true, job_status: "running", reason };
+}
+
+/**
+ * One call for each namespace, all at once; one that fails leaves the others alone.
+ * @param posed those that are decided already stay as they are
+ * @param maxAgeMs how old the figures may be, where newer ones can be had
+ * @throws Problem `not-found` if there is no such log
+ */
+export async function answerAll(
+  quotaing: Quotaing,
+  log: string,
+  posed: readonly (Posed | Decision)[],
+  maxAgeMs: number,
+): Promise<Decision[]> {
+  const places = new Map<string, Placed[]>();
+  for (const [position, each] of posed.entries()) {
+    if ("reason" in each) continue;
+    const placed = places.get(each.namespace);
+    if (placed === undefined) places.set(each.namespace, [{ position, ...each }]);
+    else placed.push({ position, ...each });
+  }
+  const decided = new Map<number, Decision>();
+  const stopped = await Promise.all(
+    Array.from(places, ([namespace, placed]) => {
+      return answerNamespace(quotaing, { log, namespace }, placed, { maxAgeMs, decided });
+    }),
+  );
+  await quotaing.stops.keep(log, stopped);
+  return posed.map((each, position) => {
+    const decision = "reason" in each ? each : decided.get(position);
+    if (decision === undefined) throw new Error("decide: a question without its decision");
+    return decision;
+  });
+}
+
+type Placed = Posed & { readonly position: number };
+
+/** @returns what was said no to */
+async function answerNamespace(
+  quotaing: Quotaing,
+  key: NamespaceKey,
+  placed: readonly Placed[],
+  { maxAgeMs, decided }: { maxAgeMs: number; decided: Map<number, Decision> },
+): Promise<Stopped> {
+  const asks = placed.map(({ ask }) => ask);
+  const asked = await askNamespace(quotaing, key, asks, { maxAgeMs }).catch(unknown);
+  const shown = asked && shownOf(asked);
+  const stops: Stopped["stops"] = [];
+  for (const [i, { ask, by, position }] of placed.entries()) {
+    const { allowed, reason } = verdictOf(quotaing, ask, asked, asked?.results[i]);
+    decided.set(position, {
+      job_id: ask.job,
+      namespace_id: key.namespace,
+      allowed,
+      job_status: allowed ? "running" : "failed",
+      reason,
+      ...shown,
+    });
+    if (!allowed) stops.push({ job: ask.job, ask: ask.kind, by, reason });
+  }
+  return { namespace: key.namespace, asked, stops };
+}
+
+/** @throws whatever is no reason to go by the policy */
+function unknown(error: unknown): undefined {
+  if (error instanceof Problem && error.code === "busy") return undefined;
+  throw error;
+}
+
+interface Verdict {
+  allowed: boolean;
+  reason: DecisionReason;
+}
+
+/**
+ * What is known to be over is over, wherever live usage was read: others can only add to it. What seems to
+ * be left is less sure while Redis is away, and old figures say nothing: then nobody who runs is stopped,
+ * and who wants to start does by the policy.
+ */
+function verdictOf(
+  { policy }: Quotaing,
+  { kind }: Posed["ask"],
+  asked: Asked | undefined,
+  result: AskedResult | undefined,
+): Verdict {
+  const beyond = asked?.shown.beyond ?? "stop";
+  const goesOn = kind !== "start" || policy === "open" || (policy === "plan" && beyond === "bill");
+  if (asked === undefined || result === undefined) return { allowed: goesOn, reason: "policy" };
+  if (result.onLog) return { allowed: true, reason: "on-log" };
+  if (asked.shown.platform === "dedicated") return { allowed: true, reason: "tracked" };
+  if (asked.shown.unlimited) return { allowed: true, reason: "unlimited" };
+  if (asked.stale) return { allowed: goesOn, reason: "policy" };
+  if (!result.allowed) return { allowed: false, reason: "beyond" };
+  if (asked.alone && !goesOn) return { allowed: false, reason: "policy" };
+  return { allowed: true, reason: "within" };
+}
+
+type Shown = Omit<Decision, keyof Verdict | "job_id" | "namespace_id" | "job_status">;
+
+function shownOf({ ageMs, figures, live, shown, source }: Asked): Shown {
+  const left = remaining(shown, live);
+  const isBound = !shown.unlimited && shown.platform !== "dedicated";
+  return {
+    ...(isBound && {
+      remaining_compute_ms: formatSignedComputeMs(left),
+      remaining_minutes: signedComputeMinutes(left),
+    }),
+    month: shown.month,
+    as_of: String(figures.asOf),
+    age_ms: String(ageMs),
+    source,
+  };
+}
+
+/** By job time where the factor is not known: something must be kept, or all could start at once. */
+function floorOf(
+  { startFloorMs }: Quotaing,
+  prefix: Prefix,
+  { namespace_id: namespace, project_id: project, machine_type = ANY_MACHINE }: Question,
+  at: string,
+): bigint {
+  const machine = { machine_type, tracking: "hosted" } as const;
+  const floor = liveCharge(prefix, { namespace, project }, machine, { ms: startFloorMs, at });
+  return floor ?? charge(milliseconds(startFloorMs), ONE);
+}

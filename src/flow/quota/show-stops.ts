@@ -1,0 +1,89 @@
+/** What was said no to in one namespace, newest first, with the arithmetic behind each. */
+import { parseComputeMs } from "../../core/charge.ts";
+import { Problem } from "../../core/problem.ts";
+import { readFigures } from "../../core/quota/figures.ts";
+import { remaining } from "../../core/quota/quota.ts";
+import { instantText } from "../../core/unit.ts";
+import { readHead } from "../../store/heads.ts";
+import { type RecordedStop, readStops } from "../../store/stops.ts";
+import type { Clock } from "../clock.ts";
+import type { Showing } from "../usage/show.ts";
+import { type Amount, amountOf } from "./amount.ts";
+import { limitOf, type QuotaLimit } from "./draws.ts";
+import { STOPS_KEPT_MS } from "./stops.ts";
+
+/** All but `first_at` and `times` is of the last time. */
+export interface ShownStop {
+  id: string;
+  job_id: string;
+  /** `run`: a heartbeat. */
+  ask: string;
+  first_at: string;
+  last_at: string;
+  times: string;
+  /** Who asked: an opaque principal id, or the kid of a runner's key. */
+  by: string;
+  reason: string;
+  source: string;
+  as_of: string;
+  month: string;
+  beyond: "stop" | "bill";
+  limit?: QuotaLimit;
+  used: Amount;
+  /** Limit + packs as the month began − used. */
+  available: Amount;
+  live: Amount;
+  /** Kept beside it for jobs that were let start. */
+  reserved: Amount;
+  /** Available − live. */
+  remaining: Amount;
+}
+
+export interface StopPage {
+  log: string;
+  namespace_id: string;
+  stops: ShownStop[];
+  /** Where there is more, the `after` of the next page. */
+  next?: string;
+}
+
+const PAGE = 100;
+
+/** @throws Problem `not-found` if there is no such log */
+export async function showStops(
+  { sql, clock }: Showing & { clock: Clock },
+  { log, namespace, after }: { log: string; namespace: bigint; after?: bigint | undefined },
+): Promise<StopPage> {
+  if ((await readHead(sql, log)) === undefined) throw new Problem("not-found");
+  const keptFrom = instantText(clock.now() - STOPS_KEPT_MS);
+  const search = { before: after, keptFrom, limit: PAGE + 1 };
+  const found = await readStops(sql, { log, namespace }, search);
+  const stops = found.slice(0, PAGE).map(shownStop);
+  const next = found.length > PAGE ? stops.at(-1)?.id : undefined;
+  return { log, namespace_id: String(namespace), stops, ...(next !== undefined && { next }) };
+}
+
+function shownStop({ figures, firstAt, lastAt, ...stop }: RecordedStop): ShownStop {
+  const quota = readFigures(figures);
+  const live = parseComputeMs(stop.live);
+  return {
+    id: String(stop.id),
+    job_id: stop.job,
+    ask: stop.ask,
+    first_at: firstAt.toISOString(),
+    last_at: lastAt.toISOString(),
+    times: String(stop.times),
+    by: stop.by,
+    reason: stop.reason,
+    source: stop.source,
+    as_of: String(stop.asOf),
+    month: quota.month,
+    beyond: quota.beyond,
+    ...(quota.limit && { limit: limitOf(quota.limit) }),
+    used: amountOf(quota.used),
+    available: amountOf(quota.available),
+    live: amountOf(live),
+    reserved: amountOf(parseComputeMs(stop.reserved)),
+    remaining: amountOf(remaining(quota, live)),
+  };
+}
