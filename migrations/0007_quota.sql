@@ -112,5 +112,15 @@ create index entries_by_pack
   on entries (log, entry_pack(bytes), index)
   where kind = 'pack';
 
+-- When live usage is next compared with the log, over all processes: whoever moves the row does it.
+create table reconciliations (
+  part text not null, -- all there is, for now
+  due_at timestamptz(3) not null,
+  constraint reconciliations_pkey primary key (part)
+);
+
+grant select, insert, update on reconciliations to minutebook_writer;
+grant select on reconciliations to minutebook_reader, minutebook_auditor;
+
 -- migrate:down
 do $$ begin raise exception 'a ledger does not go back'; end $$;
