@@ -67,7 +67,7 @@ export async function startRedis(options: Options = {}): Promise<RedisServer> {
 }
 
 /** Its node files are written before it starts: nobody has to meet, and the slots are there. */
-export async function startRedisCluster(options: Options = {}): Promise<RedisCluster> {
+export async function startCluster(options: Options = {}): Promise<RedisCluster> {
   for (let attempt = 1; ; attempt += 1) {
     const plans = await Promise.all(Array.from({ length: 2 * MASTERS }, plan));
     const started = await Promise.allSettled(
@@ -140,13 +140,14 @@ async function settled(nodes: readonly RedisServer[]): Promise<RedisCluster> {
     const port = `127.0.0.1:${replica.port}@`;
     await until(async () => {
       const others = running().filter((node) => node !== master);
-      const seen = await Promise.all(others.map((node) => node.say("CLUSTER", "NODES")));
-      return seen.every((text) => {
-        const line =
-          String(text)
-            .split("\n")
-            .find((each) => each.includes(port)) ?? "";
-        return line.includes("master") && /\d+-\d+/.test(line.slice(line.lastIndexOf("connected")));
+      const seen = await Promise.allSettled(others.map((node) => node.say("CLUSTER", "NODES")));
+      // One that was killed before has nothing to say.
+      const texts = seen.flatMap((each) => (each.status === "fulfilled" ? [each.value] : []));
+      return texts.every((text) => {
+        const line = String(text)
+          .split("\n")
+          .find((each) => each.includes(port));
+        return line !== undefined && /\bmaster\b.* connected \d/.test(line);
       });
     });
     masters[index] = replica;
@@ -225,7 +226,12 @@ async function launch(options: {
       await rm(folder, { recursive: true, force: true });
     },
     say: async (command, ...words) => {
-      const client = new Redis({ port, host: "127.0.0.1", lazyConnect: true, retryStrategy: null });
+      const client = new Redis({
+        port,
+        lazyConnect: true,
+        retryStrategy: null,
+        commandTimeout: 5_000,
+      });
       client.on("error", () => undefined);
       try {
         await client.connect();

@@ -1,0 +1,163 @@
+/** One function, three executions: a Redis, a Redis Cluster, and this process. */
+import fc from "fast-check";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Figures } from "../../../src/core/quota/figures.ts";
+import type { Answer, Ask, Command, LiveStore } from "../../../src/core/quota/live.ts";
+import { openLiveProcess } from "../../../src/store/live-process.ts";
+import { openLiveRedis } from "../../../src/store/live-redis.ts";
+import { NOW } from "../../core/quota/live.ts";
+import { type RedisCluster, type RedisServer, startCluster, startRedis } from "../../redis.ts";
+
+const LOG = "0123456789abcdef0123456789abcdef";
+
+let single: RedisServer;
+let cluster: RedisCluster;
+let viaSingle: LiveStore;
+let viaCluster: LiveStore;
+
+beforeAll(async () => {
+  [single, cluster] = await Promise.all([startRedis(), startCluster()]);
+  viaSingle = await openLiveRedis({ kind: "single", url: single.url });
+  viaCluster = await openLiveRedis({ kind: "cluster", urls: cluster.urls });
+});
+
+afterAll(async () => {
+  await Promise.all([viaSingle.close(), viaCluster.close()]);
+  await Promise.all([single.stop(), cluster.stop()]);
+});
+
+/** Few, so that they meet; one passes 2^63. */
+const job = fc.constantFrom("1", "2", "3", "9007199254740993", "18446744073709551617");
+
+/** Around everything that an arithmetic could stumble over: limbs of 14 digits, 2^53, 2^63. */
+const quantity = fc.oneof(
+  fc.bigInt(0n, 12n),
+  fc.bigInt(0n, 12n),
+  fc.bigInt(0n, 10n ** 48n - 1n),
+  fc
+    .tuple(
+      fc.constantFrom(10n ** 14n, 10n ** 28n, 10n ** 42n, 2n ** 53n, 2n ** 63n),
+      fc.bigInt(-2n, 2n),
+    )
+    .map(([edge, beside]) => edge + beside),
+);
+
+/** A bound that equals a sum is where "less" and "not more" part. */
+const bound = fc.option(
+  fc.oneof(
+    fc.bigInt(-3n, 40n),
+    fc.bigInt(-3n, 40n),
+    quantity,
+    quantity.map((value) => -value),
+  ),
+  { nil: undefined, freq: 6 },
+);
+
+/** History's time: a little back, or ahead, through ends of records and months. */
+const moment = fc.integer({ min: -20, max: 60 }).map((ms) => NOW + ms);
+
+const ask: fc.Arbitrary<Ask> = fc.oneof(
+  fc.record({ kind: fc.constant("start" as const), job, floor: quantity, until: moment }),
+  fc.record({
+    kind: fc.constant("run" as const),
+    job,
+    amount: quantity,
+    elapsedMs: quantity,
+    until: moment.map((ms) => ms + 30),
+  }),
+  fc.record({ kind: fc.constant("go_on" as const), job }),
+  fc.record({ kind: fc.constant("never_ran" as const), job }),
+);
+
+const own: fc.Arbitrary<Figures> = fc.record({
+  asOf: fc.oneof(fc.bigInt(0n, 12n), fc.bigInt(2n ** 63n - 3n, 2n ** 63n)),
+  touched: fc.bigInt(-1n, 12n),
+  from: moment.map((ms) => ms - 40),
+  until: moment.map((ms) => ms + 20),
+  startBound: bound,
+  runBound: bound,
+  readAt: moment,
+  text: fc.constantFrom('{"month":"2027-01-01"}', '{"pack":"a\\nb,c"}', '{"pack":"Ü, é"}'),
+});
+
+const jobs = fc.uniqueArray(job, { maxLength: 5 });
+
+const commands: fc.Arbitrary<Command> = fc
+  .record(
+    {
+      now: moment,
+      figures: own,
+      back: fc.bigInt(0n, 12n),
+      settled: jobs,
+      looked: jobs,
+      force: fc.constant(true as const),
+      inspect: fc.constant(true as const),
+      asks: fc.array(ask, { maxLength: 5 }),
+    },
+    { requiredKeys: ["now", "figures", "back", "settled", "asks"] },
+  )
+  .map(({ back, ...command }) => {
+    const { asOf } = command.figures;
+    return { ...command, since: asOf > back ? asOf - back : 0n };
+  });
+
+const history = fc.array(
+  fc.oneof({ weight: 20, arbitrary: commands }, fc.constant("flush" as const)),
+  {
+    minLength: 5,
+    maxLength: 40,
+  },
+);
+
+test("Redis, a Redis Cluster and this process answer alike, whatever is said and asked in whatever order", async () => {
+  const kinds = new Map<string, number>();
+  let namespace = 0;
+  await fc.assert(
+    fc.asyncProperty(history, async (steps) => {
+      namespace += 1;
+      const key = { log: LOG, namespace: String(namespace) };
+      let inProcess = openLiveProcess();
+      for (const step of steps) {
+        if (step === "flush") {
+          await Promise.all([single, ...cluster.masters].map((node) => node.say("FLUSHALL")));
+          inProcess = openLiveProcess();
+          continue;
+        }
+        const [expected, bySingle, byCluster] = await Promise.all(
+          [inProcess, viaSingle, viaCluster].map((store) => store.run(key, step)),
+        );
+        expect(bySingle).toEqual(expected);
+        expect(byCluster).toEqual(expected);
+        count(kinds, expected);
+      }
+      const [all] = await Promise.all([viaSingle.run(key, LOOK), inProcess.run(key, LOOK)]);
+      expect(await inProcess.run(key, LOOK)).toEqual(all);
+    }),
+    { numRuns: 150 },
+  );
+  // The histories are not all of one kind: each answer that there is was given often.
+  expect(
+    Math.min(...["behind", "gap", "granted", "refused"].map((kind) => kinds.get(kind) ?? 0)),
+  ).toBeGreaterThan(50);
+});
+
+const LOOK: Command = {
+  now: NOW,
+  figures: {
+    ...{ asOf: 2n ** 63n, touched: -1n, from: NOW - 100, until: NOW + 100, readAt: NOW },
+    ...{ startBound: undefined, runBound: undefined, text: "{}" },
+  },
+  since: 0n,
+  settled: [],
+  inspect: true,
+  asks: [],
+};
+
+function count(kinds: Map<string, number>, answer: Answer | undefined): void {
+  const add = (kind: string): unknown => kinds.set(kind, (kinds.get(kind) ?? 0) + 1);
+  if (answer?.kind === "done") {
+    for (const { allowed } of answer.results) add(allowed ? "granted" : "refused");
+  } else if (answer !== undefined) {
+    add(answer.kind);
+  }
+}
