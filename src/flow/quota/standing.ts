@@ -16,6 +16,8 @@ export interface Live {
   walk(): AsyncIterable<readonly NamespaceKey[]>;
   /** `none`: there is no Redis, and the copy is all there is. */
   state(): "up" | "away" | "none";
+  /** This process' copy: all there is, or what it heard itself. */
+  readonly own: LiveStore;
   close(): Promise<void>;
 }
 
@@ -54,6 +56,7 @@ export function openLive(options: {
   };
 
   return {
+    own: process,
     run: async (key, command) => {
       if (redis === undefined)
         return { answer: await process.run(key, command), source: "process" };
