@@ -1,5 +1,6 @@
 /** Figures of live quota. Of a namespace or a job nothing is said: labels are few, and anybody's metrics may be read. */
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
+import type { Redis } from "./flow/ready.ts";
 
 export interface QuotaMetrics {
   /** One request's decisions: on what was asked, what was answered and where live usage was read. */
@@ -12,14 +13,14 @@ export interface QuotaMetrics {
   delivered(outcome: string): void;
 }
 
-export interface Decided {
+interface Decided {
   ask: "start" | "go_on" | "run";
   allowed: boolean;
   /** Undefined: nothing live had to be asked. */
   source?: "redis" | "process" | undefined;
 }
 
-export interface Reconciled {
+interface Reconciled {
   namespaces: number;
   elapsedMs: number;
   /** What was found to differ, and repaired, by kind. */
@@ -30,13 +31,11 @@ export interface Reconciled {
 
 /** What gauges are read from. */
 export interface QuotaSources {
-  redis: () => RedisState;
+  redis: () => Redis;
   ledger: () => { namespaces: number; logs: number };
 }
 
-/** `none`: none is configured. */
-export type RedisState = "up" | "away" | "none";
-const STATES: readonly RedisState[] = ["up", "away", "none"];
+const STATES: readonly Redis[] = ["up", "away", "none"];
 
 /** Down to what a single EVALSHA takes. */
 const SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5];
