@@ -26,6 +26,7 @@ const OPEN = {
   "POST /v1/enrolments/claim": ["runner"],
   "POST /v1/keys/rotate": ["runner"],
   "POST /v1/receipts/prove": ["runner"],
+  "POST /v1/heartbeats": ["runner"],
 } as const satisfies Record<string, readonly ("runner" | "anyone")[]>;
 
 /** A log as those see it who check it. A token may be left out, and one that is sent is looked at. */
@@ -50,12 +51,16 @@ const GUARDED = {
   "POST /v1/logs/:log/project_classes": ["finance", "platform"],
   "PUT /v1/quotas/:log/:namespace": ["finance", "platform"],
   "POST /v1/packs": ["finance", "platform"],
+  "POST /v1/decisions": ["platform"],
+  "POST /v1/logs/:log/never_ran": ["platform"],
+  "GET /v1/quotas/:log/:namespace/stops": ["viewer", "platform", ...READERS],
 
   "GET /v1/logs": ["provisioner", "platform", ...READERS],
   "GET /v1/logs/:log/keys": ["provisioner", "operator", "auditor"],
   "GET /v1/logs/:log/log_keys": ["operator", "auditor"],
   "GET /v1/logs/:log/conflicts": READERS,
   "GET /v1/logs/:log/holds": READERS,
+  "GET /v1/quotas/:log/:namespace": ["viewer", "platform", ...READERS],
   "GET /v1/usage": ["viewer", ...READERS],
   "GET /v1/jobs/:log/:id": ["viewer", ...READERS],
 } as const satisfies Record<string, readonly Role[]>;

@@ -17,6 +17,7 @@ import { financeRoutes } from "./finance.ts";
 import { logRoutes } from "./log.ts";
 import { openapiDocument } from "./openapi.ts";
 import { operatorRoutes } from "./operator.ts";
+import { type DecisionObserver, quotaRoutes } from "./quota.ts";
 import { readerRoutes } from "./reader.ts";
 import { receiptRoutes } from "./receipts.ts";
 import { answerReports } from "./reports.ts";
@@ -29,9 +30,10 @@ export interface Services {
   reading: Showing & Parameters<typeof usage>[0];
   serving: Serving;
   authenticate: Authenticate;
-  observer: Observer & {
-    reported(ingested: Ingested): void;
-  };
+  observer: Observer &
+    DecisionObserver & {
+      reported(ingested: Ingested): void;
+    };
   ready: () => Promise<Readiness>;
   metrics: () => Promise<{ type: string; text: string }>;
   version: string;
@@ -54,6 +56,7 @@ export function createApp(services: Services): Hono<{ Bindings: HttpBindings }> 
   readerRoutes(router, services);
   logRoutes(router, services);
   receiptRoutes(router, services);
+  quotaRoutes(router, services);
   return router.finish();
 }
 

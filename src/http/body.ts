@@ -99,6 +99,12 @@ export function parsed<T extends z.ZodType>(shape: T, value: unknown): z.infer<T
   throw new Problem("invalid-request", { members: [...new Set(members)] });
 }
 
+/** Before the shape is asked: too many is no fault of form. @throws Problem `too-many` */
+export function assertCount(value: unknown, member: string, max: number): void {
+  const list: unknown = Object.entries(value ?? {}).find(([name]) => name === member)?.[1];
+  if (Array.isArray(list) && list.length > max) throw new Problem("too-many");
+}
+
 /** @throws Problem `invalid-request` for what is no JSON, names a member twice, or `__proto__` */
 export function parseStrict(text: string): unknown {
   let value: unknown;

@@ -5,6 +5,7 @@ import { LOG } from "./operations/log.ts";
 import type { Operation } from "./operations/operation.ts";
 import { OPERATOR } from "./operations/operator.ts";
 import { PROCESS } from "./operations/process.ts";
+import { QUOTA } from "./operations/quota.ts";
 import { READER } from "./operations/reader.ts";
 import { RUNNER } from "./operations/runner.ts";
 
@@ -15,4 +16,5 @@ export const OPERATIONS: Readonly<Record<Route, Operation>> = {
   ...LOG,
   ...FINANCE,
   ...READER,
+  ...QUOTA,
 };

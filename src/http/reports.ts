@@ -2,7 +2,7 @@
 import { HOLD_CODES } from "../core/entry.ts";
 import { PROBLEMS, Problem, type ProblemCode } from "../core/problem.ts";
 import type { Ingested, Result } from "../flow/report/ingest.ts";
-import { mediaType, parsed, parseStrict, readText, type Unread } from "./body.ts";
+import { assertCount, mediaType, parsed, parseStrict, readText, type Unread } from "./body.ts";
 import { REPORTS_MAX, Reports } from "./operations/shapes.ts";
 import { problemDocument, respond } from "./problem.ts";
 
@@ -31,7 +31,7 @@ function readBatch(text: string): readonly string[] {
   const once = text.indexOf(name) === text.lastIndexOf(name);
   const plain = once && !text.includes("\\") && !text.includes("__proto__");
   const value = plain ? parseOnce(text) : parseStrict(text);
-  if (hasTooMany(value)) throw new Problem("too-many");
+  assertCount(value, "reports", REPORTS_MAX);
   return parsed(Reports, value).reports;
 }
 
@@ -41,11 +41,6 @@ function parseOnce(text: string): unknown {
   } catch {
     throw new Problem("invalid-request");
   }
-}
-
-function hasTooMany(value: unknown): boolean {
-  if (typeof value !== "object" || value === null || !("reports" in value)) return false;
-  return Array.isArray(value.reports) && value.reports.length > REPORTS_MAX;
 }
 
 function answerOne({ log, receipt, results: [result] }: Ingested): Response {

@@ -9,6 +9,7 @@ import { kidOf, NOW } from "../core/history.ts";
 import { claimOf, reported, sign } from "../flow/door.ts";
 import { testKey } from "../signing.ts";
 import { bodyOf, mediaTypeOf, routeOf, shapeOf } from "./documented.ts";
+import { heartbeatOf } from "./heartbeat.ts";
 import {
   type Answered,
   ask,
@@ -42,6 +43,7 @@ beforeAll(async () => {
   await keys();
   await money();
   await reports();
+  await quota();
   await logs();
   for (const path of [
     "/livez",
@@ -122,6 +124,25 @@ async function reports(): Promise<void> {
   const marks = { clock_offset_ms: "0", files: [], malformed: "0", rejected: "0", spool: "0" };
   const jose = sign(1, TYP.attestation, { ...marks, counter: "5", issued_at: NOW, log });
   await tell("POST /v1/attestations", { jose });
+}
+
+/** One job that may start, one that may not, and one that runs; each asked in every way. */
+async function quota(): Promise<void> {
+  const jobs = ["8", "9"].map((namespace_id) => ({
+    job_id: namespace_id,
+    namespace_id,
+    ask: "start",
+  }));
+  await tell("POST /v1/decisions", { json: { log, jobs } });
+  await tell("POST /v1/decisions", { json: { log, jobs: [] } });
+  await tell(`POST /v1/logs/${log}/never_ran`, {
+    json: { jobs: [{ job_id: "8", namespace_id: "8" }] },
+  });
+  const jose = heartbeatOf(1, log, [{ id: "70" }]);
+  await tell("POST /v1/heartbeats", { jose });
+  await tell("POST /v1/heartbeats", { json: { heartbeats: [jose, "none"] } });
+  await tell("POST /v1/heartbeats", { jose: "none" });
+  for (const path of ["8", "8/stops"]) await tell(`GET /v1/quotas/${log}/${path}`);
 }
 
 /** What is served of the log, by everything that is sealed. */

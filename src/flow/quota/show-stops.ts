@@ -2,6 +2,7 @@
 import { parseComputeMs } from "../../core/charge.ts";
 import { Problem } from "../../core/problem.ts";
 import { readFigures } from "../../core/quota/figures.ts";
+import type { NamespaceKey } from "../../core/quota/live.ts";
 import { remaining } from "../../core/quota/quota.ts";
 import { instantText } from "../../core/unit.ts";
 import { readHead } from "../../store/heads.ts";
@@ -52,15 +53,15 @@ const PAGE = 100;
 /** @throws Problem `not-found` if there is no such log */
 export async function showStops(
   { sql, clock }: Showing & { clock: Clock },
-  { log, namespace, after }: { log: string; namespace: bigint; after?: bigint | undefined },
+  { log, namespace, after }: NamespaceKey & { after?: bigint | undefined },
 ): Promise<StopPage> {
   if ((await readHead(sql, log)) === undefined) throw new Problem("not-found");
   const keptFrom = instantText(clock.now() - STOPS_KEPT_MS);
   const search = { before: after, keptFrom, limit: PAGE + 1 };
-  const found = await readStops(sql, { log, namespace }, search);
+  const found = await readStops(sql, { log, namespace: BigInt(namespace) }, search);
   const stops = found.slice(0, PAGE).map(shownStop);
   const next = found.length > PAGE ? stops.at(-1)?.id : undefined;
-  return { log, namespace_id: String(namespace), stops, ...(next !== undefined && { next }) };
+  return { log, namespace_id: namespace, stops, ...(next !== undefined && { next }) };
 }
 
 function shownStop({ figures, firstAt, lastAt, ...stop }: RecordedStop): ShownStop {

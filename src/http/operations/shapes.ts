@@ -7,6 +7,7 @@ import { JWS_CHARS_MAX } from "../../core/entry.ts";
 import { IntegerText, LogId, MonthText, NonEmptyText, Tracking } from "../../core/unit.ts";
 import { NewEnrolment } from "../../flow/key/enrol.ts";
 import { Revocation } from "../../flow/key/revoke.ts";
+import { HEARTBEATS_MAX } from "../../flow/quota/heartbeat.ts";
 import { NewPack } from "../../flow/rate/pack.ts";
 import { USAGE_GROUPS } from "../../flow/usage/usage.ts";
 
@@ -17,6 +18,34 @@ export const Jws = z.string().min(1).max(JWS_CHARS_MAX);
 const TOKEN_CHARS_MAX = 256;
 
 export const Reports = z.strictObject({ reports: z.array(z.string()).min(1).max(REPORTS_MAX) });
+
+export const HeartbeatBatch = z.strictObject({
+  heartbeats: z.array(z.string()).min(1).max(HEARTBEATS_MAX),
+});
+
+/** Of questions, or of answers to them, in one request. */
+export const JOBS_MAX = 1_000;
+
+const Question = z.strictObject({
+  job_id: IntegerText,
+  namespace_id: IntegerText,
+  ask: z.enum(["start", "go_on"]),
+  project_id: IntegerText.optional(),
+  machine_type: NonEmptyText.optional(),
+  tracking: Tracking.optional(),
+});
+export const Questions = z.strictObject({
+  log: LogId,
+  jobs: z.array(Question).min(1).max(JOBS_MAX),
+  max_age_ms: IntegerText.optional(),
+});
+
+export const NeverRanJobs = z.strictObject({
+  jobs: z
+    .array(z.strictObject({ job_id: IntegerText, namespace_id: IntegerText }))
+    .min(1)
+    .max(JOBS_MAX),
+});
 
 export const LogEnrolment = NewEnrolment.extend({ log: LogId });
 export const LogRevocation = Revocation.extend({ log: LogId });
