@@ -21,7 +21,8 @@ interface Decided {
 }
 
 interface Reconciled {
-  namespaces: number;
+  /** Undefined: another process compared them; this one offered again what it had heard. */
+  namespaces: number | undefined;
   elapsedMs: number;
   /** What was found to differ, and repaired, by kind. */
   drift: Iterable<readonly [kind: string, count: number]>;
@@ -113,6 +114,7 @@ function reconcilerMetrics(registers: Registry[]): QuotaMetrics["reconciled"] {
   return ({ alarming, drift, elapsedMs, namespaces: count }) => {
     for (const [kind, found] of drift) drifts.inc({ kind }, found);
     alarm.set(alarming ? 1 : 0);
+    if (count === undefined) return;
     namespaces.set(count);
     rounds.observe(elapsedMs / 1_000);
   };

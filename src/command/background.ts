@@ -1,4 +1,7 @@
-/** What runs beside requests: sealing, witnessing, folding, retention, and saying on each log who writes there. */
+/**
+ * What runs beside requests: sealing, witnessing, folding, retention, reconciling, and saying on each log who
+ * writes there.
+ */
 
 import type { Policy } from "../core/policy.ts";
 import type { Random } from "../flow/clock.ts";
@@ -8,11 +11,13 @@ import type { Appender } from "../flow/log/append.ts";
 import { retainLoop } from "../flow/log/retain.ts";
 import type { Sealer } from "../flow/log/seal.ts";
 import { type SealLag, sealDirty, sealLoop } from "../flow/log/seal-loop.ts";
+import type { Reconciling } from "../flow/quota/reconcile.ts";
 import type { Rollups } from "../flow/ready.ts";
 import { refresh, refreshLoop } from "../flow/usage/fold.ts";
 import { showLogs } from "../flow/usage/show.ts";
 import type { Sql } from "../store/connect.ts";
 import type { Logger, Metrics } from "../telemetry.ts";
+import { startReconciling } from "./reconciling.ts";
 import { openTrouble } from "./trouble.ts";
 import { startWitnessing } from "./witnesses.ts";
 
@@ -27,6 +32,7 @@ export interface Background {
 export function startBackground(options: {
   sealer: Sealer;
   appender: Appender;
+  quota: Reconciling;
   random: Random;
   reader: Sql;
   log: Logger;
@@ -75,6 +81,7 @@ export function startBackground(options: {
     },
   });
   const retaining = startRetaining(options, signal);
+  const reconciling = startReconciling({ ...options, sql, signal });
   const announcing = announceAll(options, signal).catch((error: unknown) => {
     log.warn({ err: error }, "announce");
   });
@@ -85,7 +92,14 @@ export function startBackground(options: {
     anchors: witnessing.anchors,
     stop: async () => {
       abort.abort();
-      await Promise.all([sealing.done, witnessing.done, folding, retaining, announcing]);
+      await Promise.all([
+        sealing.done,
+        witnessing.done,
+        folding,
+        retaining,
+        reconciling,
+        announcing,
+      ]);
       await appender.close();
       await sealDirty(sealer, onFailure);
       onRound();

@@ -85,7 +85,7 @@ export function startEngine(options: {
   const quota = openQuota({ config, sql: quotaSql, clock, live, appender, log });
   const sealer = { sql: behind, archive, guard, signerFor, clock, hash };
   const background = startBackground({
-    ...{ sealer, appender, random, reader, log, metrics, service },
+    ...{ sealer, appender, quota, random, reader, log, metrics, service },
     policy: config.witnessPolicy,
     witnessIntervalMs: config.witnessIntervalMs,
   });
