@@ -10,6 +10,7 @@ import { canonical, parseCanonical } from "../../src/core/json.ts";
 import { readCompact } from "../../src/core/jws.ts";
 import { rootHash } from "../../src/core/merkle.ts";
 import { openNote, parseVkey } from "../../src/core/note.ts";
+import { Heartbeat } from "../../src/core/quota/heartbeat.ts";
 import { coversResults, readReceipt, verifyReceipt } from "../../src/core/receipt.ts";
 import { Attestation, Claim, fact, Report, Rotation, TYP } from "../../src/core/report.ts";
 import {
@@ -37,11 +38,17 @@ test("the report's canonical text, digest and fact are the oracle's", () => {
   expect(encodeBase64(sha256(encodeUtf8(vectors.report.jws)))).toBe(vectors.report.digest);
 });
 
+test("the heartbeat's canonical text is the oracle's", () => {
+  const heartbeat = Heartbeat.parse(vectors.heartbeat.payload);
+  expect(canonical({ ...heartbeat })).toBe(vectors.heartbeat.canonical);
+});
+
 test.each([
   ["report", vectors.report.jws, TYP.report, Report],
   ["claim", vectors.claim, TYP.claim, Claim],
   ["attestation", vectors.attestation, TYP.attestation, Attestation],
   ["rotation", vectors.rotation, TYP.rotation, Rotation],
+  ["heartbeat", vectors.heartbeat.jws, TYP.heartbeat, Heartbeat],
 ] as const)(
   "the oracle's %s reads strictly, verifies and has its schema",
   (_, jws, typ, schema) => {

@@ -113,6 +113,9 @@ token_sha256 = b64(sha(TOKEN.encode()))
 claim = dict(issued_at=T, log=LOG, public_key=key_of(RUNNER), token_sha256=token_sha256)
 attestation = dict(clock_offset_ms="-12", counter="1", files=[dict(name="usage-log-2026-11-05-00-00-00.000.json", offset="948")],
                    issued_at="2026-11-05T13:00:00.000Z", log=LOG, malformed="0", rejected="0", spool="0")
+heartbeat = dict(issued_at="2026-11-05T12:05:30.000Z", log=LOG, runner=dict(system_id="s_1818892f902b", uuid=UUID),
+                 jobs=[dict(elapsed_ms="300000", id="9007199254740993", project_id="50010", root_namespace_id="1001", timeout_ms="3600000"),
+                       dict(elapsed_ms="0", id="9007199254740995", project_id="50010", root_namespace_id="1001")])
 rotation = dict(final_counter="1", issued_at="2026-11-05T14:00:00.000Z", log=LOG, public_key=key_of(NEXT))
 report_jws = jws(RUNNER, "usage-report-v1+jws", report)
 fact = sha(canonical(dict(job=report["job"], log=LOG, runner=dict(uuid=UUID), usage=report["usage"])).encode())
@@ -182,6 +185,7 @@ if __name__ == "__main__":
         report=dict(payload=report, canonical=canonical(report), jws=report_jws, digest=b64(sha(report_jws.encode())), fact=b64(fact)),
         token=dict(token=TOKEN, token_sha256=token_sha256),
         claim=jws(RUNNER, "claim-v1+jws", claim), attestation=jws(RUNNER, "attestation-v1+jws", attestation),
+        heartbeat=dict(payload=heartbeat, canonical=canonical(heartbeat), jws=jws(RUNNER, "heartbeat-v1+jws", heartbeat)),
         rotation=jws(RUNNER, "rotation-v1+jws", rotation), successor=dict(seed=NEXT.hex(), public_key=key_of(NEXT)),
         entries=entries, root=b64(root), vkey=vkey, checkpoint=note, charges=charges,
         receipt=dict(results=results, payload=receipt, jws=jws(RECEIPTKEY, "receipt-v1+jws", receipt), vkey=receipt_vkey)), ensure_ascii=False, indent=1))
