@@ -14,8 +14,10 @@ import {
   subcommand,
   withState,
 } from "./invocation.ts";
+import { liveCommand } from "./live/command.ts";
 import { accountOf, sentencesOf } from "./receipts.ts";
 import { receiptsCommand, trustCommand } from "./receipts-command.ts";
+import { relayCommand } from "./relay/command.ts";
 import { beginRotation, finishRotation } from "./rotate.ts";
 import { malformedIn } from "./sources.ts";
 import { summaryText } from "./summary.ts";
@@ -40,6 +42,8 @@ export function agentCommand(): Command {
   agent.addCommand(receiptsCommand());
   agent.addCommand(trustCommand());
   agent.addCommand(statusCommand());
+  agent.addCommand(liveCommand());
+  agent.addCommand(relayCommand());
   return agent;
 }
 

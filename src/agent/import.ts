@@ -11,6 +11,7 @@ import { finishRotation } from "./rotate.ts";
 import { scanFile } from "./scan.ts";
 import type { AgentState, Enrolment } from "./state.ts";
 import { addTally, emptyTally, type Summary, type Tally } from "./summary.ts";
+import { USAGE_LOG } from "./usagelog.ts";
 
 export interface Progress {
   phase: "reading" | "sending" | "proving";
@@ -31,9 +32,6 @@ export interface ImportOptions {
   onNotice?: (notice: string) => void;
   surroundings?: Surroundings;
 }
-
-/** gitlab-runner's names; what else lies in the folder is left alone. */
-const USAGE_LOG = /^usage-log-[\w.-]{1,200}\.json$/;
 
 /**
  * Reads all that is new, then sends all that has no final answer, also from earlier runs, holds the logs

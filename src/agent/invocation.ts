@@ -1,9 +1,11 @@
 /** What every command of the agent does alike: options, examples, failures, signals, output. */
-import { existsSync, readFileSync } from "node:fs";
-import { Command } from "commander";
+import { existsSync, mkdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { Command, InvalidArgumentError } from "commander";
 import { Client, SURROUNDINGS } from "./client.ts";
 import { AgentError } from "./failure.ts";
-import { AgentState } from "./state.ts";
+import { lockFolder } from "./lock.ts";
+import { AgentState, readEnrolments } from "./state.ts";
 import { printable } from "./terminal.ts";
 
 export interface Common {
@@ -30,18 +32,45 @@ export function collectText(value: string, before = ""): string {
   return `${before}${text}\n`;
 }
 
-/** Failures that a person can mend are one line; others keep their stack. */
 export async function withState(
   { state: folder }: Common,
   act: (state: AgentState, signal: AbortSignal) => Promise<void>,
 ): Promise<void> {
-  try {
+  await guarded(async () => {
     const state = new AgentState(folder);
     try {
       await act(state, stopSignal());
     } finally {
       state.close();
     }
+  });
+}
+
+/**
+ * For what runs beside the other commands: it has `live/` of the state folder to itself, and reads
+ * enrolments and keys, which are replaced as whole files.
+ */
+export async function withLive(
+  { state: folder }: Common,
+  act: (signal: AbortSignal) => Promise<void>,
+): Promise<void> {
+  await guarded(async () => {
+    const live = join(folder, "live");
+    mkdirSync(live, { recursive: true, mode: 0o700 });
+    const unlock = lockFolder(live);
+    try {
+      if (readEnrolments(folder).length === 0) throw notEnrolled();
+      await act(stopSignal());
+    } finally {
+      unlock();
+    }
+  });
+}
+
+/** Failures that a person can mend are one line; others keep their stack. */
+async function guarded(act: () => Promise<void>): Promise<void> {
+  try {
+    await act();
   } catch (error) {
     process.stderr.write(`${printable(lineOf(error))}\n`);
     process.exitCode = 1;
@@ -67,6 +96,25 @@ export function clientFor(server: string, signal: AbortSignal): Client {
     signal,
     onRetry: (reason, ms) => process.stderr.write(`${server}: ${reason}; next try in ${ms} ms.\n`),
   });
+}
+
+/** Seconds between two heartbeats, as milliseconds: three that are missed freeze a job. */
+export function everyMs(text: string): number {
+  const seconds = Number(text);
+  if (Number.isInteger(seconds) && seconds >= 1 && seconds <= 60) return seconds * 1_000;
+  throw new InvalidArgumentError("1 to 60.");
+}
+
+/** @throws InvalidArgumentError, which commander makes a line of */
+export function httpAddress(text: string): URL {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url !== undefined && /^https?:$/.test(url.protocol)) return url;
+  throw new InvalidArgumentError("An http or https address.");
+}
+
+/** A sentence beside the answer. */
+export function notice(sentence: string): void {
+  process.stderr.write(`${printable(sentence)}\n`);
 }
 
 /** The first Ctrl-C ends at the next safe point; the second one ends the process. */

@@ -18,6 +18,9 @@ export type Line =
   | { kind: "rejected"; uniqueId: string }
   | { kind: "record"; uniqueId: string; measurement: Measurement };
 
+/** gitlab-runner's names; what else lies in the folder is left alone. */
+export const USAGE_LOG = /^usage-log-[\w.-]{1,200}\.json$/;
+
 /** Go's zero time: the runner never set it. */
 const ZERO_TIME = "0001-01-01T00:00:00.000Z";
 const EMPTY = /^[ \t\r]*$/;

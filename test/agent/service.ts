@@ -13,6 +13,7 @@ import { text } from "node:stream/consumers";
 import { decodeEntry } from "../../src/core/entry.ts";
 import { parseCanonical } from "../../src/core/json.ts";
 import { readCompact } from "../../src/core/jws.ts";
+import { Heartbeat, type RunningJob } from "../../src/core/quota/heartbeat.ts";
 import { Attestation, Claim, fact, Report, Rotation } from "../../src/core/report.ts";
 import type { Proved, TestLog } from "./log.ts";
 import { RUNNER, UNIQUE_ID } from "./records.ts";
@@ -63,6 +64,11 @@ export class FakeService {
   readonly reports: Report[] = [];
   readonly batches: number[] = [];
   readonly attestations: Attestation[] = [];
+  readonly heartbeats: Heartbeat[] = [];
+  /** Jobs that are beyond their quota. */
+  readonly beyond = new Set<string>();
+  /** Changes the answer to heartbeats before it is sent. */
+  distortDecisions = (results: unknown[]): unknown => ({ results });
   readonly #answers = new Map<string, Result>();
   readonly #jobs = new Map<string, { fact: string; index: string; leaf?: string }>();
   readonly #replies = new Map<string, string>();
@@ -124,6 +130,8 @@ export class FakeService {
       case "/v1/attestations":
         this.attestations.push(Attestation.parse(this.#open(body).payload));
         return [201, { index: "1", leaf: "" }];
+      case "/v1/heartbeats":
+        return this.#hear(JSON.parse(body).heartbeats);
       case "/v1/enrolments/claim":
         return this.#once(body, () => this.#claim(JSON.parse(body).claim));
       case "/v1/keys/rotate":
@@ -133,6 +141,26 @@ export class FakeService {
       default:
         return [404, { code: "not-found", title: "There is no such thing" }];
     }
+  }
+
+  #hear(texts: string[]): [number, unknown] {
+    const results = texts.map((jws) => {
+      const { kid, payload } = this.#open(jws);
+      const { log, jobs } = Heartbeat.parse(payload);
+      this.heartbeats.push(Heartbeat.parse(payload));
+      const decisions = jobs.map(({ id, root_namespace_id }) => {
+        const allowed = !this.beyond.has(id);
+        const [job_status, reason] = allowed ? ["running", "within"] : ["failed", "beyond"];
+        return { job_id: id, namespace_id: root_namespace_id, allowed, job_status, reason };
+      });
+      return { code: "heard", log, kid, decisions };
+    });
+    return [200, this.distortDecisions(results)];
+  }
+
+  /** What the newest heartbeat with that job says of it. */
+  heardOf(id: string): RunningJob | undefined {
+    return this.heartbeats.flatMap(({ jobs }) => jobs).findLast((job) => job.id === id);
   }
 
   /** The same request again is answered as before. */
