@@ -14,6 +14,7 @@ import {
   LOG,
   LONG_AGO,
   NOW,
+  PACK,
   PROJECT_CLASS,
   REVOCATION,
   rotation,
@@ -125,6 +126,21 @@ test("only the first of its kind may start before it is written; the next starts
   expect(answer(() => history.limit({ ...next, effective_from: NOW }))).toBe("starts-in-the-past");
   expect(answer(() => history.limit({ ...next, effective_from: LATER }))).toBe("admitted");
   expect(answer(() => history.limit({ namespace_id: "8" }))).toBe("admitted");
+});
+
+test("what stops at its limit has no cap, and what is billed beyond may have one", () => {
+  const capped = (beyond: "stop" | "bill") =>
+    answer(() => new History().limit({ beyond, cap: "0", grace_minutes: "0" }));
+  expect([capped("stop"), capped("bill")]).toEqual(["invalid-request", "admitted"]);
+});
+
+test("a pack expires no sooner than it is bought", () => {
+  const expiring = (expires_in: string) =>
+    answer(() => new History().write("pack", { ...PACK, expires_in }));
+  expect(expiring("2026-10-01")).toBe("invalid-request");
+  expect(expiring(PACK.purchased_in)).toBe("admitted");
+  const dual = new History({ control: "dual" });
+  expect(answer(() => dual.write("pack", PACK))).toBe("approval-required");
 });
 
 test("project factors are for hosted runners of dotcom only", () => {

@@ -1,6 +1,13 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { charge, computeMinutes, formatComputeMs, parseComputeMs } from "../../src/core/charge.ts";
+import {
+  charge,
+  computeMinutes,
+  formatComputeMs,
+  formatSignedComputeMs,
+  parseComputeMs,
+  signedComputeMinutes,
+} from "../../src/core/charge.ts";
 import type { Factor } from "../../src/core/factor.ts";
 import { computeMs, milliseconds } from "../../src/core/unit.ts";
 
@@ -107,4 +114,25 @@ test("no charge is below zero", () => {
   expect(() => computeMs(-1n)).toThrow();
   expect(() => milliseconds(-1n)).toThrow();
   expect(() => milliseconds(2n ** 63n)).toThrow();
+});
+
+test("what is below zero is written as what is above, with a sign, and zero never has one", () => {
+  fc.assert(
+    fc.property(
+      fc.bigInt({ min: 0n, max: 10n ** 45n }),
+      fc.integer({ min: 1, max: 8 }),
+      (n, places) => {
+        const amount = computeMs(n);
+        expect(formatSignedComputeMs(n)).toBe(formatComputeMs(amount));
+        expect(signedComputeMinutes(n, places)).toBe(computeMinutes(amount, places));
+        expect(formatSignedComputeMs(-n)).toBe(`${n === 0n ? "" : "-"}${formatComputeMs(amount)}`);
+        const minutes = computeMinutes(amount, places);
+        expect(signedComputeMinutes(-n, places)).toBe(
+          BigInt(minutes.replace(".", "")) === 0n ? minutes : `-${minutes}`,
+        );
+      },
+    ),
+  );
+  expect(signedComputeMinutes(-2_999_999n)).toBe("0.0000");
+  expect(signedComputeMinutes(-3_000_000n)).toBe("-0.0001");
 });

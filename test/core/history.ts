@@ -267,6 +267,19 @@ export const QUOTA: Body<"quota"> = {
   source_version: "1",
 };
 
+export const PACK: Body<"pack"> = {
+  approval: "",
+  by: "portal",
+  expires_in: "2027-10-01",
+  minutes: "5000",
+  namespace_id: "7",
+  pack_id: "order-1",
+  purchased_in: "2026-11-01",
+  salt,
+  source: "portal",
+  source_version: "1",
+};
+
 export const REVOCATION: Body<"key_revoked"> = {
   by: "operator",
   instant: NOW,
