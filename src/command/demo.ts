@@ -29,6 +29,8 @@ const PROJECT_FACTORS = {
   gitlab_contribution: "monthly_minutes/300000",
 };
 
+const SYSTEM_ID = "s_1818892f902b";
+
 interface DemoRunner {
   uuid: string;
   id: string;
@@ -71,12 +73,14 @@ const TOOL: DemoProject = {
   project_class: "open_source",
 };
 const APP: DemoProject = { id: "50030", namespace: "1003", name: "app", project_class: "standard" };
+const BOT: DemoProject = { id: "50040", namespace: "1004", name: "bot", project_class: "standard" };
 
 /** Names are the directory's, beside the log; the log itself holds numbers only. */
 export const NAMESPACE_NAMES: Readonly<Record<string, string>> = {
   "1001": "acme",
   "1002": "libre",
   "1003": "shop",
+  "1004": "garage",
 };
 
 /** The set-up of one instance, with all rules in force well before the first build. */
@@ -95,7 +99,7 @@ export function demoSetup(unique_id: string, now: number): Setup {
       { host: HOST, id: "1002", monthly_minutes: "50000" },
       { host: HOST, id: "1003", monthly_minutes: "400" },
     ],
-    projects: [WEB, API, TOOL, APP].map((project) => ({ ...project, host: HOST })),
+    projects: [WEB, API, TOOL, APP, BOT].map((project) => ({ ...project, host: HOST })),
     rate_cards: [
       {
         ...card,
@@ -128,6 +132,26 @@ const MINUTES_BACK = 300;
 
 /** The runner measured 12 minutes; then GitLab answered its last update with 500 for 62 more. */
 export const OUTAGE = { position: 1, seconds: 720, unansweredMs: 62 * 60_000 } as const;
+
+/** A namespace with ten minutes a month, and what runs in it: a build that stops at the eleventh. */
+export const GARAGE = {
+  namespace: BOT.namespace,
+  project: BOT.id,
+  runner: SMALL.uuid,
+  system_id: SYSTEM_ID,
+  limit_minutes: 10,
+  stopped_minutes: 11,
+  running: String(FIRST_JOB + 10_001n),
+  pending: String(FIRST_JOB + 10_002n),
+} as const;
+
+/** The usage line of the build that was told to stop. */
+export function stoppedBuild(unique_id: string, now: number): DemoBuild {
+  const { running: job, stopped_minutes } = GARAGE;
+  const seconds = stopped_minutes * 60;
+  const parts = { unique_id, job, runner: SMALL, project: BOT, seconds, finishedAt: now };
+  return { job, seconds, finishedAt: now, line: line({ ...parts, status: "canceled" }) };
+}
 
 /** `count` builds that ended within the last hours, never before the month began, oldest first. */
 export function demoBuilds(
@@ -169,7 +193,7 @@ export function usageLogName(now: number): string {
   return `usage-log-${stamp}.json`;
 }
 
-type Status = "success" | "failed";
+type Status = "success" | "failed" | "canceled";
 
 /** Written as text: the job's number is beyond what JSON.stringify could write as a number. */
 function line(build: {
@@ -190,7 +214,7 @@ function line(build: {
       uuid: runner.uuid,
       id: "x3Fa9kQ2z",
       name: `runner-${runner.id}`,
-      system_id: "s_1818892f902b",
+      system_id: SYSTEM_ID,
       executor: "docker+machine",
     },
     job: {

@@ -11,12 +11,13 @@ import { Command } from "commander";
 import { findPostgres } from "../embedded.ts";
 import { VERSION } from "../version.ts";
 import { type Api, call } from "./api.ts";
-import { demoBuilds, demoSetup, FIRST_JOB } from "./demo.ts";
+import { demoBuilds, demoSetup, FIRST_JOB, stoppedBuild } from "./demo.ts";
 import { dataFolder, migrationsFolder } from "./folder.ts";
 import { example } from "./option.ts";
 import { applySetup, type InstanceSetUp } from "./setup.ts";
 import type { MonthRow, Story } from "./story/facts.ts";
 import { page } from "./story/page.ts";
+import { quotaScene } from "./story/quota.ts";
 import { buildScene, crashScene, Host, outageScene, proofOf, usageOf } from "./story/scenes.ts";
 import { runCommand, type ServiceProcess, startService } from "./story/service-process.ts";
 import { tamperArchive, tamperDatabase, urlOf } from "./story/tamper.ts";
@@ -112,12 +113,15 @@ async function play(
     const build = await buildScene(api, log, firstBuild);
     const usage = await usageOf(api, log);
     const outage = await outageScene(api, log, builds);
+    status("asking whether jobs may run");
+    const stopped = stoppedBuild(unique_id, started);
+    const quota = await quotaScene(api, { unique_id, log }, host, { stopped, now: started + 1 });
     const later = demoBuilds(unique_id, started, LATER_BUILDS, FIRST_JOB + BigInt(FIRST_BUILDS));
     status("killing the service");
     const crash = await crashScene(
       { ...stage, api, log, host, service: first },
       later,
-      started + 1,
+      started + 2,
     );
     status("verifying, and verifying what was changed");
     const proofs = await trustNobody(data, api, instance, BigInt(build.index));
@@ -130,6 +134,7 @@ async function play(
       build,
       month: monthOf(usage),
       outage,
+      quota,
       crash: crash.facts,
       receipts: {
         proven: String(account.promises.proven),
@@ -169,7 +174,7 @@ async function mintTokens(data: string) {
     return output.trim();
   };
   const values: Record<string, string> = {
-    operator: await mint("operator", "provisioner", "finance"),
+    operator: await mint("operator", "provisioner", "finance", "platform"),
     auditor: await mint("auditor"),
   };
   const files: Record<string, string> = {};

@@ -22,12 +22,34 @@ export interface MonthRow {
   compute_minutes: string;
 }
 
+interface DecisionFacts {
+  job: string;
+  allowed: boolean;
+  /** As the runner is to be answered. */
+  job_status: string;
+  remaining_minutes: string;
+}
+
+export interface QuotaFacts {
+  namespace: string;
+  started: DecisionFacts;
+  used: DecisionFacts & { minutes: string };
+  refused: DecisionFacts;
+  stopped: DecisionFacts & { minutes: string };
+  /** When the stopped job's report is on the log. */
+  reported: { used_minutes: string; live_minutes: string; remaining_minutes: string };
+  /** Where live usage was kept, and as of which size of the log the last decision was made. */
+  source: string;
+  as_of: string;
+}
+
 export interface Story {
   version: string;
   instance: { unique_id: string; platform: string; log: string };
   build: BuildFacts;
   month: { billing_month: string; as_of: string; rows: MonthRow[] };
   outage: { job: string; unanswered_minutes: string; platform_minutes: string; minutes: string };
+  quota: QuotaFacts;
   crash: {
     reports: string;
     answered_before: string;

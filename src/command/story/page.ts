@@ -12,6 +12,8 @@ export function page(story: Story, keepsServing: boolean): string {
     "",
     ...outage(story),
     "",
+    ...quota(story),
+    "",
     ...crash(story),
     "",
     ...tampered(story),
@@ -64,9 +66,23 @@ function outage({ outage }: Story): string[] {
   ];
 }
 
+function quota({ quota }: Story): string[] {
+  const { as_of, namespace, refused, reported, source, started, stopped, used } = quota;
+  const answer = ({ allowed }: { allowed: boolean }): string => (allowed ? "allowed" : "refused");
+  const place = source === "redis" ? "Redis" : "the service's own memory";
+  const name = `${NAMESPACE_NAMES[namespace] ?? ""} (${namespace})`;
+  return [
+    `4  Ten minutes left, decided while jobs run: what is live is kept in ${place}, what is used is on the log`,
+    `   ${name} has ${started.remaining_minutes} compute minutes left. A pending job asks to start: ${answer(started)}.`,
+    `   Its host says that it has run for ${used.minutes} minutes. Another pending job asks: ${answer(refused)}, ${refused.remaining_minutes} left.`,
+    `   At ${stopped.minutes} minutes the heartbeat of the first is answered Job-Status: ${stopped.job_status}, ${stopped.remaining_minutes} left, as of entries 0 … ${Number(as_of) - 1}.`,
+    `   Its report comes: ${reported.used_minutes} used, ${reported.live_minutes} live, ${reported.remaining_minutes} left. Nothing was counted twice.`,
+  ];
+}
+
 function crash({ crash }: Story): string[] {
   return [
-    "4  kill -9 in the middle",
+    "5  kill -9 in the middle",
     `   The service was killed after ${crash.answered_before} of ${crash.reports} answers; started again, the agent went on: ${crash.accepted} accepted.`,
     `   The same ${crash.repeated} lines once more, from a copied file: ${crash.duplicates} duplicates. Compute minutes before ${crash.before}, after ${crash.after}.`,
   ];
@@ -74,7 +90,7 @@ function crash({ crash }: Story): string[] {
 
 function tampered({ receipts, serving, tampered, verified }: Story): string[] {
   return [
-    "5  Trust nobody",
+    "6  Trust nobody",
     `   receipts of the service, held against the log by the agent: ${receipts.proven} kept, ${receipts.broken} broken`,
     `   check-proof ${serving.proof_file}, without a network: ${verified.proof}`,
     `   minutebook-audit verify   ${verified.archive}`,
@@ -84,7 +100,7 @@ function tampered({ receipts, serving, tampered, verified }: Story): string[] {
   ];
 }
 
-function next({ serving, seconds, instance }: Story, keepsServing: boolean): string[] {
+function next({ serving, seconds, instance, quota }: Story, keepsServing: boolean): string[] {
   const { data, token_files, url, vkey_file } = serving;
   const auditor = token_files["auditor"] ?? "";
   const lead = keepsServing ? `Serving at ${url} until Ctrl-C` : `Served at ${url}`;
@@ -93,6 +109,7 @@ function next({ serving, seconds, instance }: Story, keepsServing: boolean): str
     `   npx minutebook-audit verify ${data}/archive/${instance.log} --vkey ${vkey_file} --live`,
     `   npx minutebook check --data ${data}`,
     `   curl -H "Authorization: Bearer $(cat ${auditor})" "${url}/v1/usage?log=${instance.log}&group=namespace,tracking"`,
+    `   MINUTEBOOK_TOKEN=$(cat ${auditor}) npx minutebook quota explain ${quota.namespace} --log ${instance.log} --server ${url}`,
     `   curl ${url}/openapi.json        npx minutebook --help`,
   ];
 }

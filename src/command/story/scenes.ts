@@ -9,7 +9,9 @@ import {
   check,
   claim,
   importFolder,
+  type Running,
   SURROUNDINGS,
+  signHeartbeats,
 } from "../../agent/index.ts";
 import { type Api, call } from "../api.ts";
 import { type DemoBuild, OUTAGE, usageLogName } from "../demo.ts";
@@ -75,6 +77,19 @@ export class Host {
       batch: BATCH,
       onProgress: ({ phase, done }) => phase === "sending" && onAnswers(done),
     });
+  }
+
+  /** What the service decides about one running job, told by the host's own key. */
+  async heartbeat<Decision>(log: string, running: Running): Promise<readonly Decision[]> {
+    const { kid } = this.#state.settings.enrolments.find((own) => own.log === log) ?? {};
+    if (kid === undefined) throw new Error("story: a host without its enrolment");
+    const [signed] = signHeartbeats(this.#state.key(kid), log, [running], this.#client.now());
+    const post = { type: "application/jose", body: signed?.jws ?? "" };
+    const { body } = await this.#client.request("v1/heartbeats", post);
+    const { results } = body as { results: { code: string; decisions?: Decision[] }[] };
+    const [{ code, decisions } = { code: "" }] = results;
+    if (decisions === undefined) throw new Error(`story: a heartbeat was answered ${code}`);
+    return decisions;
   }
 
   /** Holds the log to every receipt that it gave. */

@@ -1,12 +1,15 @@
 /** The service as a process of its own: only so can the story kill it for real. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
+import { extname } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { environmentWith } from "../../config.ts";
 
-const MAIN = fileURLToPath(new URL("../../main.js", import.meta.url));
-const AUDIT = fileURLToPath(new URL("../../../audit/cli.js", import.meta.url));
+/** Run as we are: compiled, or from the sources by a loader. */
+const KIND = extname(import.meta.url);
+const MAIN = fileURLToPath(new URL(`../../main${KIND}`, import.meta.url));
+const AUDIT = fileURLToPath(new URL(`../../../audit/cli${KIND}`, import.meta.url));
 
 export interface ServiceProcess {
   url: string;
@@ -22,7 +25,7 @@ export interface ServiceProcess {
 export async function startService(data: string, port: number): Promise<ServiceProcess> {
   const child = spawn(
     process.execPath,
-    [MAIN, "serve", "--data", data, "--port", String(port), "--json"],
+    [...process.execArgv, MAIN, "serve", "--data", data, "--port", String(port), "--json"],
     { stdio: ["ignore", "pipe", "pipe"] },
   );
   const ended = once(child, "exit").then(() => undefined);
@@ -71,7 +74,8 @@ export async function runCommand(
   args: readonly string[],
   environment: Readonly<Record<string, string>> = {},
 ): Promise<Finished> {
-  const child = spawn(process.execPath, [program === "minutebook" ? MAIN : AUDIT, ...args], {
+  const script = program === "minutebook" ? MAIN : AUDIT;
+  const child = spawn(process.execPath, [...process.execArgv, script, ...args], {
     stdio: ["ignore", "pipe", "inherit"],
     env: environmentWith(environment),
   });
