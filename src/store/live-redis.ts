@@ -115,7 +115,9 @@ async function* walk(master: Redis, answerMsMax: number): AsyncIterable<readonly
 async function inTime<T>(answer: Promise<T>, ms: number): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const tooLate = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error("redis: no answer in time")), ms);
+    // If it was this process that stood still, the answer may be there already, and is read before the reject.
+    const late = (): unknown => setImmediate(reject, new Error("redis: no answer in time"));
+    timer = setTimeout(late, ms);
   });
   try {
     return await Promise.race([answer, tooLate]);

@@ -22,7 +22,7 @@ export function figures(given: Partial<Figures> = {}): Figures {
 
 export function command(asks: readonly Ask[], given: Partial<Command> = {}): Command {
   const own = given.figures ?? figures();
-  return { now: NOW, since: own.asOf, settled: [], asks, ...given, figures: own };
+  return { now: NOW, since: 0n, settled: [], asks, ...given, figures: own };
 }
 
 export function start(job: string, floor = 60n, until = FAR): Ask {

@@ -8,6 +8,8 @@ import { openLiveRedis } from "../../../src/store/live-redis.ts";
 import { NOW } from "../../core/quota/live.ts";
 import { type RedisCluster, type RedisServer, startCluster, startRedis } from "../../redis.ts";
 
+/** What is tested here is what is answered, on a machine that does a lot beside. */
+const PATIENT = { answerMsMax: 20_000 };
 const LOG = "0123456789abcdef0123456789abcdef";
 
 let single: RedisServer;
@@ -17,8 +19,8 @@ let viaCluster: LiveStore;
 
 beforeAll(async () => {
   [single, cluster] = await Promise.all([startRedis(), startCluster()]);
-  viaSingle = await openLiveRedis({ kind: "single", url: single.url });
-  viaCluster = await openLiveRedis({ kind: "cluster", urls: cluster.urls });
+  viaSingle = await openLiveRedis({ kind: "single", url: single.url }, PATIENT);
+  viaCluster = await openLiveRedis({ kind: "cluster", urls: cluster.urls }, PATIENT);
 });
 
 afterAll(async () => {
@@ -138,7 +140,7 @@ test("Redis, a Redis Cluster and this process answer alike, whatever is said and
   // The histories are not all of one kind: each answer that there is was given often.
   expect(
     Math.min(...["behind", "gap", "granted", "refused"].map((kind) => kinds.get(kind) ?? 0)),
-  ).toBeGreaterThan(50);
+  ).toBeGreaterThan(20);
 });
 
 const LOOK: Command = {
