@@ -2,6 +2,7 @@
  * Real Redis for tests: a server, or a Cluster of three masters with a replica each, to kill, to stop and to
  * fail over. On free ports, in folders of their own that `stop` removes.
  */
+import { spawnSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -47,6 +48,8 @@ interface Options {
   settings?: Record<string, string>;
 }
 
+/** Searched for here: a server is given no PATH of ours, and Homebrew's is in none of its own. */
+const PROGRAM = spawnSync("which", ["redis-server"], { encoding: "utf8" }).stdout.trim();
 const READY = "Ready to accept connections";
 const TAKEN = "Address already in use";
 const POLL_MS = 10;
@@ -192,7 +195,7 @@ async function launch(options: {
     const log = join(folder, "redis.log");
     await mkdir(folder, { recursive: true });
     const before = await sizeOf(log);
-    const server = spawnGuarded("redis-server", args, {
+    const server = spawnGuarded(PROGRAM, args, {
       ...{ account: {}, cwd: folder, log },
       ...{ gentle: "TERM", hard: "KILL" },
     });
