@@ -8,13 +8,17 @@ export async function readQuotaEntries(
   log: string,
   namespaces: readonly string[],
 ): Promise<Uint8Array[]> {
-  // As the index has it, to the word.
+  // LATERAL and OFFSET 0, here and below: whatever the statistics say, a look by the index for each.
   const rows = await tx<{ bytes: Uint8Array }[]>`
-    select bytes
-    from entries
-    where log = ${log} and kind in ('quota', 'pack')
-      and entry_namespace(bytes) = any(${plainColumn(namespaces)}::text::text[])
-    order by index
+    select e.bytes
+    from unnest(${plainColumn(namespaces)}::text::text[]) as asked (namespace)
+    cross join lateral (
+      select index, bytes
+      from entries
+      where log = ${log} and kind in ('quota', 'pack') and entry_namespace(bytes) = asked.namespace
+      offset 0
+    ) as e
+    order by e.index
   `;
   return rows.map(({ bytes }) => bytes);
 }
@@ -41,48 +45,52 @@ export interface PostedUsage {
 }
 
 /**
- * Entries 0 … size−1 as of the transaction's snapshot: the view up to its watermark, then the entries.
+ * What the view has, and of the entries that it does not have yet those `from` … `to`−1.
  *
  * @param asked months from `since` on are told apart
  */
 export async function readPostedUsage(
   tx: Transaction,
   log: string,
+  tail: { from: bigint; to: bigint },
   asked: readonly { namespace: string; since: string }[],
 ): Promise<PostedUsage[]> {
   const namespaces = plainColumn(asked.map(({ namespace }) => namespace));
   return await tx<PostedUsage[]>`
-    select
-      asked.namespace_id::text as namespace,
-      case when part.month >= asked.since then part.month end as month,
-      sum(part.amount) as amount,
-      max(part.last) as last
-    from unnest(
-      ${namespaces}::text::bigint[],
-      ${plainColumn(asked.map(({ since }) => since))}::text::date[]
-    ) as asked (namespace_id, since)
-    join (
-      select
-        namespace_id,
-        date as month,
-        case when usage_month = date then billable_compute_ms else 0.000000 end as amount,
-        last_index as last
-      from ci_namespace_monthly_usages
-      where log = ${log} and tracking = 'hosted'
-        and namespace_id = any(${namespaces}::text::bigint[])
+    with asked as (
+      select *
+      from unnest(
+        ${namespaces}::text::bigint[],
+        ${plainColumn(asked.map(({ since }) => since))}::text::date[]
+      ) as asked (namespace_id, since)
+    ), parts as (
+      select asked.namespace_id, v.month, v.usage_month, v.amount, v.last_index
+      from asked
+      cross join lateral (
+        select date as month, usage_month, billable_compute_ms as amount, last_index
+        from ci_namespace_monthly_usages
+        where log = ${log} and namespace_id = asked.namespace_id and tracking = 'hosted'
+        offset 0
+      ) as v
       union all
       select
         namespace_id,
         billing_month,
-        case when usage_month = billing_month and not_billable = '' then compute_ms else 0.000000 end,
+        usage_month,
+        case when not_billable = '' then compute_ms else 0.000000 end,
         index
       from entries
-      where log = ${log}
-        and index >= coalesce((select size from watermarks where log = ${log}), 0)
+      where log = ${log} and index >= ${tail.from} and index < ${tail.to}
         and kind = 'usage' and tracking = 'hosted'
         and namespace_id = any(${namespaces}::text::bigint[])
-    ) as part
-      on part.namespace_id = asked.namespace_id
+    )
+    select
+      namespace_id::text as namespace,
+      case when month >= since then month end as month,
+      sum(case when usage_month = month then amount else 0.000000 end) as amount,
+      max(last_index) as last
+    from parts
+    join asked using (namespace_id)
     group by 1, 2
   `;
 }

@@ -148,7 +148,7 @@ export class LogCopy {
     }
     const [common, own] = await Promise.all([
       cutOff ? readCommon(tx, log) : undefined,
-      missing.size === 0 ? new Map() : readOwn(tx, log, head.at, [...missing]),
+      missing.size === 0 ? new Map() : readOwn(tx, log, head, [...missing]),
     ]);
     return { head, goesOn, common, usages, own };
   }

@@ -9,8 +9,9 @@ import type { LimitFact, PackFact, QuotaFacts } from "../../core/quota/quota.ts"
 import { type ComputeMs, epochMs, instantText, monthOf } from "../../core/unit.ts";
 import type { Transaction } from "../../store/connect.ts";
 import { readEntry } from "../../store/entries.ts";
-import { readHeads } from "../../store/heads.ts";
+import { type Head, readHeads } from "../../store/heads.ts";
 import { readCutOffEntries, readPostedUsage, readQuotaEntries } from "../../store/quotas.ts";
+import { readWatermark } from "../../store/watermarks.ts";
 
 /** What is a namespace's own. */
 export interface OwnFacts extends Pick<QuotaFacts, "limits" | "packs" | "used"> {
@@ -44,7 +45,7 @@ export async function readFacts(
   if (head === undefined) throw new Problem("not-found");
   const [common, own] = await Promise.all([
     readCommon(tx, log),
-    readOwn(tx, log, head.at, namespaces),
+    readOwn(tx, log, head, namespaces),
   ]);
   const facts = new Map(Array.from(own, ([name, each]) => [name, together(common, each)]));
   return { asOf: head.size, copy: head.copy, facts };
@@ -80,17 +81,21 @@ export async function readCommon(tx: Transaction, log: string): Promise<CommonFa
  * Months are told from the first that a pack can have been drawn for, and always the two before which
  * nobody asks: the one that the log has come to, and the last.
  *
- * @param at of the head
+ * @param head as the same snapshot has it
  */
 export async function readOwn(
   tx: Transaction,
   log: string,
-  at: string,
+  head: Pick<Head, "at" | "size">,
   namespaces: readonly string[],
 ): Promise<Map<string, OwnFacts>> {
-  const recent = monthBefore(monthOf(at));
+  const [entries, folded] = await Promise.all([
+    readQuotaEntries(tx, log, namespaces),
+    readWatermark(tx, log),
+  ]);
+  const recent = monthBefore(monthOf(head.at));
   const own = new Map(namespaces.map((name) => [name, new Gathered(recent)]));
-  for (const bytes of await readQuotaEntries(tx, log, namespaces)) {
+  for (const bytes of entries) {
     const entry = decoded(bytes);
     if (entry.kind === "quota") own.get(entry.body.namespace_id)?.limit(entry);
     else if (entry.kind === "pack") own.get(entry.body.namespace_id)?.pack(entry);
@@ -100,7 +105,8 @@ export async function readOwn(
     namespace,
     since: firstMonth,
   }));
-  for (const { namespace, month, amount, last } of await readPostedUsage(tx, log, asked)) {
+  const posted = await readPostedUsage(tx, log, { from: folded?.size ?? 0n, to: head.size }, asked);
+  for (const { namespace, month, amount, last } of posted) {
     own.get(namespace)?.post(month, parseComputeMs(amount), last);
   }
   return own;
