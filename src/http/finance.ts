@@ -1,4 +1,5 @@
 /** What builds cost: cards, classes, limits, packs. */
+import { bringInForce } from "../flow/quota/bring-in-force.ts";
 import { card, NewCard } from "../flow/rate/card.ts";
 import { classify, NewClass } from "../flow/rate/classify.ts";
 import { limit, NewLimit } from "../flow/rate/limit.ts";
@@ -27,12 +28,17 @@ export function financeRoutes(router: Router, flow: Services["flow"]): void {
   router.guarded("PUT /v1/quotas/:log/:namespace", async (ask, caller) => {
     const { log, namespace: namespace_id } = namespaceOf(ask, caller);
     const input = await readJson(ask, NewLimit);
-    return answerReceipt(await limit(flow, { log, namespace_id, by: caller.id }, input));
+    const receipt = await limit(flow, { log, namespace_id, by: caller.id }, input);
+    await bringInForce(flow.quota, { log, namespace: namespace_id }, receipt);
+    return answerReceipt(receipt);
   });
 
   router.guarded("POST /v1/packs", async (ask, caller) => {
     const { log, ...input } = await readJson(ask, LogPack);
     assertNamespace(caller, log, input.namespace_id);
-    return answerReceipt(await pack(flow, { log, by: caller.id }, input));
+    const receipt = await pack(flow, { log, by: caller.id }, input);
+    const key = { log, namespace: input.namespace_id };
+    await bringInForce(flow.quota, key, receipt);
+    return answerReceipt(receipt);
   });
 }

@@ -52,8 +52,12 @@ export async function openHouse(more: Partial<Config> = {}, keys: HeldKeys = KEY
 }
 
 /** Another process of the same service. */
-export async function beside(house: House, keys: HeldKeys): Promise<Service> {
-  const service = await started(house, keys, {});
+export async function beside(
+  house: House,
+  keys: HeldKeys = KEYS,
+  more: Partial<Config> = {},
+): Promise<Service> {
+  const service = await started(house, keys, more);
   house.besides.push(service);
   return service;
 }
