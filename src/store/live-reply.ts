@@ -27,7 +27,7 @@ export function writeCommand(command: Command): string[] {
     String(command.since),
     command.settled.join(),
     command.looked?.join() ?? "",
-    `${command.force ? "f" : ""}${command.inspect ? "i" : ""}`,
+    `${command.force ? "f" : ""}${command.inspect ? "i" : ""}${command.recount ? "r" : ""}`,
   ];
   for (const ask of command.asks) args.push(writeAsk(ask));
   return args;

@@ -18,7 +18,7 @@ export const SLACK_MS = 86_400_000;
 
 /**
  * KEYS: the namespace's. ARGV: now, asOf, readAt, what is in `f`, since, settled, looked (ids with commas), flags (`f`orce,
- * `i`nspect), then per ask `s,job,until,floor`, `r,job,until,elapsedMs,amount`, `g,job` or `n,job`.
+ * `i`nspect, `r`ecount), then per ask `s,job,until,floor`, `r,job,until,elapsedMs,amount`, `g,job` or `n,job`.
  *
  * Answers `b`, asOf; or `g`, asOf, jobs…; or `d`, live, held, per ask a digit (1: allowed, 2: known), `a` and `f` where those
  * kept hold, else empty; with inspect then jobs and their fields in turn.
@@ -156,7 +156,7 @@ local function scan()
   end
 end
 
-if now >= first then
+if now >= first or (kept and string.find(flags, 'r', 1, true)) then
   scan()
   isDirty = true
 end
@@ -286,11 +286,6 @@ local answer = { 'd', digits(live), digits(held), table.concat(results), isOlder
 if string.find(flags, 'i', 1, true) then
   local all = call('HGETALL', key)
   for i = 1, #all do answer[#answer + 1] = all[i] end
-  -- Told as they were kept, so that a wrong one is seen; then kept as the jobs give them.
-  records, dirty, isDirty = {}, {}, false
-  scan()
-  isDirty = isDirty or digits(live) ~= answer[2] or digits(held) ~= answer[3]
-  write({})
 end
 return answer
 `;

@@ -20,6 +20,8 @@ export interface Command {
   readonly force?: true;
   /** The answer lists all jobs. */
   readonly inspect?: true;
+  /** Sums are formed anew from the jobs, which changes something where they are kept and are wrong. */
+  readonly recount?: true;
   readonly asks: readonly Ask[];
 }
 

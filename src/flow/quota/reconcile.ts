@@ -65,7 +65,7 @@ export async function offerAgain(reconciling: Reconciling, found: Found): Promis
   for await (const page of pages(live.own.walk())) {
     await abreast(page, async (key) => {
       const mine = await runningIn(own, key);
-      if (mine.length > 0) await offer(reconciling, key, mine, found);
+      if (mine.length > 0) await offer(reconciling, key, mine, found).catch(next);
     });
   }
 }
@@ -110,7 +110,8 @@ async function comparePage(
   await abreast(looked, async ({ key, kept }) => {
     const held = reading.held.get(key.namespace);
     if (held === undefined) throw new Error("reconcile: a namespace was read and is not there");
-    await compare(reconciling, { key, kept, held, own: computed(held, clock.now()), ended }, found);
+    const own = computed(held, clock.now());
+    await compare(reconciling, { key, kept, held, own, ended }, found).catch(next);
   });
   return page.length;
 }
@@ -119,6 +120,11 @@ async function comparePage(
 function missing(error: unknown): undefined {
   if (error instanceof Problem && error.code === "not-found") return undefined;
   throw error;
+}
+
+/** One namespace that moves faster than it is read keeps nobody else waiting: it has its turn in the next round. */
+function next(error: unknown): void {
+  if (!(error instanceof Problem && error.code === "busy")) throw error;
 }
 
 function computed({ facts, ...known }: Held, now: number): Figures {
@@ -152,7 +158,11 @@ async function compare(
 ): Promise<void> {
   if (kept === undefined) return await bring(reconciling, key);
   const sums = sumsApart(kept);
-  if (sums > 0n) found({ kind: "sums", ...key, amount: sums });
+  if (sums > 0n) {
+    const now = reconciling.clock.now();
+    await reconciling.live.run(key, { ...glance(now), recount: true });
+    found({ kind: "sums", ...key, amount: sums });
+  }
   const { asOf } = kept.figures;
   const standing = standingOf(kept.figures, own);
   if (standing === "ahead") {

@@ -94,6 +94,7 @@ const commands: fc.Arbitrary<Command> = fc
       looked: jobs,
       force: fc.constant(true as const),
       inspect: fc.constant(true as const),
+      recount: fc.constant(true as const),
       asks: fc.array(ask, { maxLength: 5 }),
     },
     { requiredKeys: ["now", "figures", "back", "settled", "asks"] },
