@@ -11,6 +11,8 @@ export interface QuotaMetrics {
   notified(event: string): void;
   /** A try to deliver one, by how it ended. */
   delivered(outcome: string): void;
+  /** What waits to be delivered, and for how long the longest of it. */
+  undelivered(backlog: { notifications: number; ms: number }): void;
 }
 
 interface Decided {
@@ -84,7 +86,25 @@ export function quotaMetrics(register: Registry, sources: QuotaSources): QuotaMe
     },
     notified: (event) => notifications.inc({ event }),
     delivered: (outcome) => deliveries.inc({ outcome }),
+    undelivered: backlogMetrics(registers),
     reconciled: reconcilerMetrics(registers),
+  };
+}
+
+function backlogMetrics(registers: Registry[]): QuotaMetrics["undelivered"] {
+  const waiting = new Gauge({
+    name: "minutebook_webhook_backlog",
+    help: "Notifications that wait to be delivered, of all processes",
+    registers,
+  });
+  const seconds = new Gauge({
+    name: "minutebook_webhook_backlog_seconds",
+    help: "Age of the oldest of them",
+    registers,
+  });
+  return ({ ms, notifications }) => {
+    waiting.set(notifications);
+    seconds.set(ms / 1_000);
   };
 }
 

@@ -1,6 +1,6 @@
 /**
- * What runs beside requests: sealing, witnessing, folding, retention, reconciling, and saying on each log who
- * writes there.
+ * What runs beside requests: sealing, witnessing, folding, retention, reconciling, notifying, and saying on
+ * each log who writes there.
  */
 
 import type { Policy } from "../core/policy.ts";
@@ -12,11 +12,13 @@ import { retainLoop } from "../flow/log/retain.ts";
 import type { Sealer } from "../flow/log/seal.ts";
 import { type SealLag, sealDirty, sealLoop } from "../flow/log/seal-loop.ts";
 import type { Reconciling } from "../flow/quota/reconcile.ts";
+import type { Webhook } from "../flow/quota/webhook.ts";
 import type { Rollups } from "../flow/ready.ts";
 import { refresh, refreshLoop } from "../flow/usage/fold.ts";
 import { showLogs } from "../flow/usage/show.ts";
 import type { Sql } from "../store/connect.ts";
 import type { Logger, Metrics } from "../telemetry.ts";
+import { startNotifying } from "./notifying.ts";
 import { startReconciling } from "./reconciling.ts";
 import { openTrouble } from "./trouble.ts";
 import { startWitnessing } from "./witnesses.ts";
@@ -41,6 +43,7 @@ export function startBackground(options: {
   policy: Policy | undefined;
   /** Between two submissions of a log to a witness. */
   witnessIntervalMs: number;
+  webhook: Webhook | undefined;
 }): Background {
   const { appender, sealer, log, metrics } = options;
   const { sql, clock } = sealer;
@@ -82,6 +85,7 @@ export function startBackground(options: {
   });
   const retaining = startRetaining(options, signal);
   const reconciling = startReconciling({ ...options, sql, signal });
+  const notifying = startNotifying({ ...options, sql, clock, signal });
   const announcing = announceAll(options, signal).catch((error: unknown) => {
     log.warn({ err: error }, "announce");
   });
@@ -98,6 +102,7 @@ export function startBackground(options: {
         folding,
         retaining,
         reconciling,
+        notifying,
         announcing,
       ]);
       await appender.close();

@@ -8,6 +8,7 @@ import type { ServiceVersion } from "../flow/log/announce.ts";
 import { openAppender } from "../flow/log/append.ts";
 import { openGuard, type SealGuard } from "../flow/log/guard.ts";
 import type { Live } from "../flow/quota/standing.ts";
+import type { Webhook } from "../flow/quota/webhook.ts";
 import { openDirectory } from "../flow/report/directory.ts";
 import { openIntake } from "../flow/report/intake.ts";
 import { openReceipts } from "../flow/report/receipt.ts";
@@ -45,11 +46,13 @@ export function startEngine(options: {
   reader: Sql;
   quotaSql: Sql;
   live: Live;
+  webhook: Webhook | undefined;
   log: Logger;
   clock: Clock;
   service: ServiceVersion;
 }): Engine {
-  const { config, foundation, sql, behind, reader, quotaSql, live, log, clock, service } = options;
+  const { config, foundation, sql, behind, reader, quotaSql, live, webhook, log, clock, service } =
+    options;
   const { archive } = foundation;
   const hash = sha256;
   const random = (bytes: number): Uint8Array => new Uint8Array(randomBytes(bytes));
@@ -88,6 +91,7 @@ export function startEngine(options: {
     ...{ sealer, appender, quota, random, reader, log, metrics, service },
     policy: config.witnessPolicy,
     witnessIntervalMs: config.witnessIntervalMs,
+    webhook,
   });
   return {
     flow: {

@@ -7,6 +7,7 @@ import type { Appender } from "../flow/log/append.ts";
 import { openPublished } from "../flow/log/published.ts";
 import { openVisibility } from "../flow/log/visibility.ts";
 import type { Live } from "../flow/quota/standing.ts";
+import type { Webhook } from "../flow/quota/webhook.ts";
 import { sha256 } from "../flow/report/signature.ts";
 import { createApp } from "../http/app.ts";
 import { connect, type Sql } from "../store/connect.ts";
@@ -21,6 +22,7 @@ import { type Foundation, layFoundation } from "./foundation.ts";
 import { localToken } from "./issuer.ts";
 import { listen } from "./listener.ts";
 import { openLiveUsage } from "./live-quota.ts";
+import { readWebhook } from "./notifying.ts";
 import { watchReadiness } from "./readiness.ts";
 
 export interface ServiceOptions {
@@ -74,7 +76,9 @@ export async function startOn(
   };
   const redis = config.quota.redis ?? foundation.redis;
   let live: Live;
+  let webhook: Webhook | undefined;
   try {
+    webhook = readWebhook(config);
     await Promise.all([sql, reader].map(assertServiceRole));
     await requireCurrentSchema(sql, migrationsFolder());
     live = await openLiveUsage({ redis, mode: config.mode, clock, log });
@@ -84,7 +88,7 @@ export async function startOn(
   }
   const service = { version: VERSION, schema_sha256: await schemaHash(migrationsFolder()) };
   const engine = startEngine({
-    ...{ config, foundation, sql, behind, reader, quotaSql, live, log, clock, service },
+    ...{ config, foundation, sql, behind, reader, quotaSql, live, webhook, log, clock, service },
   });
   const stopEngine = async (): Promise<void> => {
     await engine.stop();

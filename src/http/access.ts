@@ -54,6 +54,7 @@ const GUARDED = {
   "POST /v1/decisions": ["platform"],
   "POST /v1/logs/:log/never_ran": ["platform"],
   "GET /v1/quotas/:log/:namespace/stops": ["viewer", "platform", ...READERS],
+  "GET /v1/quotas/:log/:namespace/notifications": ["viewer", "platform", ...READERS],
 
   "GET /v1/logs": ["provisioner", "platform", ...READERS],
   "GET /v1/logs/:log/keys": ["provisioner", "operator", "auditor"],

@@ -15,6 +15,7 @@ import type { usage } from "../flow/usage/usage.ts";
 import { answer } from "./answer.ts";
 import { financeRoutes } from "./finance.ts";
 import { logRoutes } from "./log.ts";
+import { notificationRoutes } from "./notifications.ts";
 import { openapiDocument } from "./openapi.ts";
 import { operatorRoutes } from "./operator.ts";
 import { type DecisionObserver, quotaRoutes } from "./quota.ts";
@@ -57,6 +58,7 @@ export function createApp(services: Services): Hono<{ Bindings: HttpBindings }> 
   logRoutes(router, services);
   receiptRoutes(router, services);
   quotaRoutes(router, services);
+  notificationRoutes(router, services);
   return router.finish();
 }
 

@@ -2,6 +2,7 @@
 import type { Route } from "./access.ts";
 import { FINANCE } from "./operations/finance.ts";
 import { LOG } from "./operations/log.ts";
+import { NOTIFICATIONS } from "./operations/notifications.ts";
 import type { Operation } from "./operations/operation.ts";
 import { OPERATOR } from "./operations/operator.ts";
 import { PROCESS } from "./operations/process.ts";
@@ -17,4 +18,5 @@ export const OPERATIONS: Readonly<Record<Route, Operation>> = {
   ...FINANCE,
   ...READER,
   ...QUOTA,
+  ...NOTIFICATIONS,
 };

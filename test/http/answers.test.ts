@@ -142,7 +142,8 @@ async function quota(): Promise<void> {
   await tell("POST /v1/heartbeats", { jose });
   await tell("POST /v1/heartbeats", { json: { heartbeats: [jose, "none"] } });
   await tell("POST /v1/heartbeats", { jose: "none" });
-  for (const path of ["8", "8/stops"]) await tell(`GET /v1/quotas/${log}/${path}`);
+  for (const path of ["8", "8/stops", "8/notifications"])
+    await tell(`GET /v1/quotas/${log}/${path}`);
 }
 
 /** What is served of the log, by everything that is sealed. */

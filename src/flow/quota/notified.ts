@@ -1,7 +1,9 @@
 /** What a namespace was told, or is to be told, for its owner. */
+import { Problem } from "../../core/problem.ts";
 import { QuotaEvent } from "../../core/quota/event.ts";
-import type { Sql } from "../../store/connect.ts";
+import { readHead } from "../../store/heads.ts";
 import { type KeptNotification, readNotifications } from "../../store/notifications.ts";
+import type { Showing } from "../usage/show.ts";
 
 export interface Notified extends QuotaEvent {
   /** The `webhook-id` of every attempt. */
@@ -23,22 +25,19 @@ export interface NotifiedPage {
 const PAGE = 100;
 
 /**
- * Of the last 35 days, oldest first, a page at a time. Of a namespace or log that nobody knows: none.
+ * Of the last 35 days, oldest first, a page at a time; of a namespace that nobody knows: none.
  *
- * @param sql as reader
+ * @throws Problem `not-found` if there is no such log
  */
 export async function showNotified(
-  { sql }: { sql: Sql },
+  { sql }: Showing,
   { log, namespace, after = 0n }: { log: string; namespace: string; after?: bigint | undefined },
 ): Promise<NotifiedPage> {
-  const kept = await readNotifications(sql, { log, namespace, after, limit: PAGE });
-  const last = kept.at(-1);
-  return {
-    log,
-    namespace_id: namespace,
-    notifications: kept.map(shown),
-    ...(last !== undefined && kept.length === PAGE && { next: String(last.number) }),
-  };
+  if ((await readHead(sql, log)) === undefined) throw new Problem("not-found");
+  const found = await readNotifications(sql, { log, namespace, after, limit: PAGE + 1 });
+  const notifications = found.slice(0, PAGE).map(shown);
+  const next = found.length > PAGE ? notifications.at(-1)?.number : undefined;
+  return { log, namespace_id: namespace, notifications, ...(next !== undefined && { next }) };
 }
 
 function shown({ number, id, body, state, attempts, settled_at }: KeptNotification): Notified {

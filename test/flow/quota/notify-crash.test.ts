@@ -216,7 +216,7 @@ test("what is told of random histories, looked at in random places, is what a pe
           const at = new Date(log.now);
           log.now = Date.UTC(at.getUTCFullYear(), at.getUTCMonth() + 1, 2);
           paper.month();
-        } else {
+        } else if ("namespace" in each) {
           if (each.kind === "use") log.use(each.namespace, BigInt(each.minutes) * MINUTE_MS);
           else log[each.kind](each.namespace, each.minutes);
           paper[each.kind](each.namespace, each.minutes);

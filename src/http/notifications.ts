@@ -1,0 +1,13 @@
+/** What a namespace was told, seen by its owner. */
+import { showNotified } from "../flow/quota/notified.ts";
+import { answer } from "./answer.ts";
+import type { Services } from "./app.ts";
+import { namespaceOf, pageOf } from "./path.ts";
+import type { Router } from "./router.ts";
+
+export function notificationRoutes(router: Router, { reading }: Services): void {
+  router.guarded("GET /v1/quotas/:log/:namespace/notifications", async (ask, caller) => {
+    const search = { ...namespaceOf(ask, caller), ...pageOf(ask) };
+    return answer(200, await showNotified(reading, search));
+  });
+}
