@@ -16,6 +16,7 @@ import { vkeyCommand } from "./log-key.ts";
 import { migrateCommand } from "./migrate.ts";
 import { example } from "./option.ts";
 import { packCommand } from "./pack.ts";
+import { quotaCommand } from "./quota.ts";
 import { rebuildCommand } from "./rebuild.ts";
 import { recoverCommand } from "./recover.ts";
 import { serveCommand } from "./serve.ts";
@@ -48,6 +49,7 @@ export function minutebook(): Command {
     packCommand(),
     tokenCommand(),
     usageCommand(),
+    quotaCommand(),
     checkCommand(),
     rebuildCommand(),
     recoverCommand(),

@@ -1,5 +1,6 @@
-/** Usage, single builds, and the registers of what did not become usage. */
+/** Usage, quota, single builds, and the registers of what did not become usage. */
 import { IntegerText, nextMonth } from "../core/unit.ts";
+import { showQuota } from "../flow/quota/show.ts";
 import { explain } from "../flow/usage/explain.ts";
 import { type Search, showConflicts, showHolds } from "../flow/usage/show.ts";
 import { type UsageAnswer, type UsageQuery, usage, usageCsv } from "../flow/usage/usage.ts";
@@ -9,10 +10,10 @@ import { answer } from "./answer.ts";
 import type { Services } from "./app.ts";
 import { parsed } from "./body.ts";
 import { JobSearch, UsageSearch } from "./operations/shapes.ts";
-import { logOf, member, pageOf } from "./path.ts";
+import { logOf, member, namespaceOf, pageOf } from "./path.ts";
 import type { Ask, Router } from "./router.ts";
 
-export function readerRoutes(router: Router, { reading, serving }: Services): void {
+export function readerRoutes(router: Router, { flow, reading, serving }: Services): void {
   router.guarded("GET /v1/usage", async (ask, caller) => {
     const used = await usage(reading, usageQuery(parsed(UsageSearch, ask.query()), caller));
     const type = preferred(ask.incoming.headers.accept, ["application/json", "text/csv"]);
@@ -25,6 +26,10 @@ export function readerRoutes(router: Router, { reading, serving }: Services): vo
     const search = parsed(JobSearch, ask.query());
     const visible = visibleNamespaces(caller, log);
     return answer(200, await explain(reading, serving, { log, job, ...search, visible }));
+  });
+
+  router.guarded("GET /v1/quotas/:log/:namespace", async (ask, caller) => {
+    return answer(200, await showQuota(flow.quota, namespaceOf(ask, caller)));
   });
 
   router.guarded("GET /v1/logs/:log/conflicts", async (ask, caller) => {

@@ -1,5 +1,6 @@
 /** Usage, conflicts and holds, read. */
 import { ConflictPage, HoldPage } from "../answers/listings.ts";
+import { NamespaceQuota } from "../answers/namespace-quotas.ts";
 import { Explanation, Usage, UsageTable } from "../answers/usages.ts";
 import { json, type Operation, SERVING } from "./operation.ts";
 import { JobSearch, PageSearch, UsageSearch } from "./shapes.ts";
@@ -16,6 +17,11 @@ export const READER = {
     query: PageSearch,
     success: { 200: json(HoldPage) },
     problems: ["invalid-request"],
+  },
+  "GET /v1/quotas/:log/:namespace": {
+    summary: "What a namespace has left, with all that it is made of",
+    success: { 200: json(NamespaceQuota) },
+    problems: [],
   },
   "GET /v1/usage": {
     summary: "What was used",
