@@ -33,6 +33,8 @@ export async function openLiveUsage(options: {
   const redis = await openLiveRedis(place);
   const trouble = openTrouble(log, "redis, quota is decided by what this process knows");
   let reason = "not connected";
+  /** As the outage began: each call that fails in it has words of its own. */
+  let outage: string | undefined;
   const live = openLive({
     ...{ redis, process, clock },
     // The client's own errors carry the command, and with it what namespaces use.
@@ -42,7 +44,8 @@ export async function openLiveUsage(options: {
   });
   // By its state and not by calls: without calls nothing is said to go on again.
   const look = (): void => {
-    if (live.state() === "away") trouble.failed(reason);
+    outage = live.state() === "away" ? (outage ?? reason) : undefined;
+    if (outage !== undefined) trouble.failed(outage);
     trouble.roundEnded();
   };
   look();

@@ -1,8 +1,10 @@
+import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { openLiveUsage } from "../../src/command/live-quota.ts";
+import { openLiveRedis, type RedisPlace } from "../../src/store/live-redis.ts";
 import { openLog } from "../../src/telemetry.ts";
 import { ask, everybody, type House, openHouse } from "../http/house.ts";
-import { type RedisServer, startRedis } from "../redis.ts";
+import { type RedisServer, startCluster, startRedis } from "../redis.ts";
 
 let redis: RedisServer;
 let house: House;
@@ -50,3 +52,43 @@ test.each([
     await live.close();
   },
 );
+
+const FIGURES = {
+  ...{ asOf: 1n, touched: 0n, from: 0, until: 2, startBound: 1n, runBound: 1n },
+  ...{ readAt: 1, text: "{}" },
+};
+const KEY = { log: "0a".repeat(16), namespace: "1" };
+
+/** A heartbeat is taken, and its namespace found again. */
+async function works(place: RedisPlace): Promise<void> {
+  const store = await openLiveRedis(place);
+  const run = { kind: "run", job: "1", amount: 1n, elapsedMs: 1n, until: 3 } as const;
+  const command = { now: 1, figures: FIGURES, since: 0n, settled: [], asks: [run] };
+  expect(await store.run(KEY, command)).toMatchObject({ kind: "done", live: 1n });
+  const found: unknown[] = [];
+  for await (const keys of store.walk()) found.push(...keys);
+  expect(found).toEqual([KEY]);
+  await store.close();
+}
+
+test("the rights that the manual asks for are enough, on a server and in a Cluster", async () => {
+  const manual = readFileSync(new URL("../../docs/operations.md", import.meta.url), "utf8");
+  const [, rights = ""] = /ACL (SETUSER .+)$/m.exec(manual) ?? [];
+  const words = rights.replace("PASSWORD", "hush").split(" ");
+  const named = (url: string): string => url.replace("redis://", "redis://minutebook:hush@");
+  const refused = async (server: RedisServer): Promise<unknown> => await server.say("ACL", "LOG");
+
+  await redis.say("ACL", ...words);
+  await works({ kind: "single", url: named(redis.url) });
+  expect(await refused(redis)).toEqual([]);
+
+  const cluster = await startCluster();
+  try {
+    const nodes = [...cluster.masters, ...cluster.replicas];
+    await Promise.all(nodes.map((node) => node.say("ACL", ...words)));
+    await works({ kind: "cluster", urls: cluster.urls.map(named) });
+    for (const node of nodes) expect(await refused(node)).toEqual([]);
+  } finally {
+    await cluster.stop();
+  }
+});
