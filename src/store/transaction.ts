@@ -6,14 +6,17 @@ const STATEMENT_MS = 10_000;
 const IDLE_MS = 5_000;
 
 /**
- * Until the transaction ends. A process that stalls in it (a long pause, a lost network) is thrown out
+ * In milliseconds, until the transaction ends. A process that stalls in it (a long pause, a lost network) is thrown out
  * by the server, so that it never keeps the others waiting for longer than this.
  */
-export async function limitTransaction(tx: Transaction): Promise<void> {
+export async function limitTransaction(
+  tx: Transaction,
+  { lock = LOCK_MS, statement = STATEMENT_MS } = {},
+): Promise<void> {
   await tx`
     select
-      set_config('lock_timeout', ${String(LOCK_MS)}, true),
-      set_config('statement_timeout', ${String(STATEMENT_MS)}, true),
+      set_config('lock_timeout', ${String(lock)}, true),
+      set_config('statement_timeout', ${String(statement)}, true),
       set_config('idle_in_transaction_session_timeout', ${String(IDLE_MS)}, true)
   `;
 }

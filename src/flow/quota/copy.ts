@@ -62,6 +62,7 @@ const ENTRIES_MAX = 20_000n;
 export class LogCopy {
   readonly log: string;
   #head: LockedHead | undefined;
+  /** Not the largest: a clock that stepped back must not make what is held look new for as long. */
   #readAt = Number.NEGATIVE_INFINITY;
   #common: CommonFacts | undefined;
   #known = new Map<string, Known>();
@@ -101,7 +102,7 @@ export class LogCopy {
   confirm(head: LockedHead | undefined, readAt: number): boolean {
     const seen = this.#head;
     if (head === undefined || seen?.size !== head.size || !follows(seen, head)) return false;
-    this.#readAt = Math.max(this.#readAt, readAt);
+    this.#readAt = readAt;
     return true;
   }
 
@@ -175,7 +176,7 @@ export class LogCopy {
       for (const [namespace, before] of this.#known) this.#set(namespace, before.own, before);
     }
     this.#head = head;
-    this.#readAt = Math.max(this.#readAt, readAt);
+    this.#readAt = readAt;
   }
 
   #set(

@@ -7,12 +7,13 @@ import type { NamespaceKey } from "../../core/quota/live.ts";
 import type { Sql } from "../../store/connect.ts";
 import { readHeads } from "../../store/heads.ts";
 import { readJobs } from "../../store/jobs.ts";
-import { transact } from "../../store/transact.ts";
 import type { Clock } from "../clock.ts";
 import { spoken } from "../log/failure.ts";
 import { Lanes } from "../log/lane.ts";
+import { snapshot } from "../usage/show.ts";
 import { type Held, heldAlone, LogCopy } from "./copy.ts";
 import { readFacts } from "./facts.ts";
+import { glance } from "./glance.ts";
 import { Recency } from "./recency.ts";
 
 /** How new what is held has to be; epoch milliseconds where it is a time. */
@@ -81,15 +82,12 @@ const RETRY_MS = 1_000;
 const REST_FACTOR = 4;
 /** A log that nobody asks for is forgotten: what is kept must be worth its poll. */
 const IDLE_MS = 60_000;
-/** A database that says nothing for so long is away. */
-const READ_MS = 2_000;
 /** Namespaces in one read. */
 const WANTED_MAX = 500;
 /** Logs whose queues are kept while nobody waits. */
 const LOGS_MAX = 1_000;
 /** Logs that are read on at once by a poll: connections are for those who ask, too. */
 const ABREAST = 4;
-const SNAPSHOT = "isolation level repeatable read read only";
 
 export function openLedger(options: LedgerOptions): Ledger {
   return new ProcessLedger(options);
@@ -139,7 +137,7 @@ class ProcessLedger implements Ledger {
     const { clock, sql } = this.#options;
     const readAt = clock.now();
     try {
-      const read = await transact(sql, (tx) => readFacts(tx, log, namespaces), SNAPSHOT);
+      const read = await snapshot(sql, (tx) => readFacts(tx, log, namespaces));
       const held = Array.from(read.facts, ([namespace, facts]) => {
         return [namespace, heldAlone(facts, read.asOf, readAt)] as const;
       });
@@ -193,7 +191,7 @@ class ProcessLedger implements Ledger {
     const wanted = new Set(waiters.flatMap(({ namespace }) => namespace ?? []));
     try {
       const readAt = clock.now();
-      await desk.copy.read((look) => within(transact(sql, look, SNAPSHOT)), [...wanted], readAt);
+      await desk.copy.read((look) => glance(sql, look), [...wanted], readAt);
       desk.failing = false;
       desk.waiting -= waiters.length;
       for (const waiter of waiters) this.#answer(desk, waiter);
@@ -236,13 +234,14 @@ class ProcessLedger implements Ledger {
   async #poll(): Promise<number> {
     const { clock, failed, pollMs, sql } = this.#options;
     const at = clock.now();
+    const start = performance.now();
     this.#sweep(at);
     const desks = [...this.#desks.values()].filter(({ copy }) => copy.size > 0);
     if (desks.length === 0) return pollMs;
     const behind: string[] = [];
     try {
       const logs = desks.map(({ copy }) => copy.log);
-      const heads = await within(readHeads(sql, logs));
+      const heads = await glance(sql, (tx) => readHeads(tx, logs));
       for (const desk of desks) {
         const { log } = desk.copy;
         if (desk.copy.confirm(heads.get(log), at)) desk.failing = false;
@@ -255,7 +254,8 @@ class ProcessLedger implements Ledger {
     while (behind.length > 0)
       await Promise.all(behind.splice(0, ABREAST).map((log) => this.#renew(log)));
     if (desks.some(({ failing }) => failing)) return RETRY_MS;
-    return Math.max(pollMs, REST_FACTOR * (clock.now() - at));
+    const took = performance.now() - start;
+    return Math.max(pollMs, Math.min(RETRY_MS, REST_FACTOR * took));
   }
 
   /** What fails is told by the turn. */
@@ -276,17 +276,4 @@ class ProcessLedger implements Ledger {
 
 function isEnough({ asOf, readAt }: Held, wants: Wants): boolean {
   return asOf >= (wants.asOf ?? 0n) && readAt >= (wants.readSince ?? readAt);
-}
-
-/** @throws Problem `busy`; what comes later is not waited for, and changes nothing */
-async function within<T>(work: Promise<T>): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Problem("busy")), READ_MS);
-  });
-  try {
-    return await Promise.race([work, late]);
-  } finally {
-    clearTimeout(timer);
-  }
 }

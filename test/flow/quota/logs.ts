@@ -1,6 +1,6 @@
 /** Logs made without the door, for tests of what reads quota from them; and one pool that changes its database. */
 import type { Body } from "../../../src/core/entry.ts";
-import type { Sql } from "../../../src/store/connect.ts";
+import type { Sql, Transaction } from "../../../src/store/connect.ts";
 import type { Agent } from "../../builds.ts";
 import { TestLedger } from "../../ledger.ts";
 import { HOSTED, OWN } from "../history.ts";
@@ -54,24 +54,39 @@ export function withdraw(ledger: TestLedger, closing: bigint): void {
 export interface Switch {
   sql: Sql;
   to(sql: Sql): void;
-  /** Transactions so far. */
-  begun(): number;
+  /** Of each transaction so far the tables that it read. */
+  readonly read: Set<string>[];
+}
+
+function noting(tx: Transaction, tables: Set<string>): Transaction {
+  return new Proxy(tx, {
+    apply: (query, self, parts) => {
+      const [text] = parts;
+      const named = String(text).matchAll(/from ([a-z_]+)/g);
+      for (const [, table = ""] of named) tables.add(table);
+      return Reflect.apply(query, self, parts);
+    },
+  });
 }
 
 /** What stands behind an address that does not change, as after a failover or a restore. */
 export function switchable(first: Sql): Switch {
   let current = first;
-  let begun = 0;
+  const read: Set<string>[] = [];
   const sql = new Proxy(first, {
     apply: (_, self, parts) => Reflect.apply(current, self, parts),
     get: (_, name) => {
-      if (name === "begin") begun += 1;
-      return Reflect.get(current, name);
+      if (name !== "begin") return Reflect.get(current, name);
+      return (mode: string, work: (tx: Transaction) => Promise<unknown>) => {
+        const tables = new Set<string>();
+        read.push(tables);
+        return current.begin(mode, (tx) => work(noting(tx, tables)));
+      };
     },
   });
   return {
     sql,
-    begun: () => begun,
+    read,
     to: (next) => {
       current = next;
     },
