@@ -108,7 +108,7 @@ export async function deliverLoop(delivering: Delivering): Promise<void> {
   }
 }
 
-export function receiverOf({ url }: Webhook): Uint8Array {
+function receiverOf({ url }: Webhook): Uint8Array {
   return new Uint8Array(createHash("sha256").update(url).digest());
 }
 
@@ -149,13 +149,13 @@ async function deliver(
     }
     if (error.gone) await dismissReceiver(sql, receiver);
     const retryMs = RETRY_MS[attempts - 1];
-    observer.attempted(retryMs === undefined ? "given_up" : "failed");
     if (retryMs === undefined) {
       await settleNotification(sql, claimed, { state: "given_up", now: clock.now() });
     } else {
       const restMs = Math.max(jittered(delivering, retryMs), error.retryAfterMs);
       await postponeNotification(sql, claimed, clock.now() + restMs);
     }
+    observer.attempted(retryMs === undefined ? "given_up" : "failed");
     return error;
   }
   // Not before the receiver has it: what is lost in between is sent twice, and never not at all.
