@@ -13,7 +13,6 @@ import {
 
 const HEAD = /^(-?\d+),(-?\d+),(-?\d+),(-?\d*),(-?\d*)\n/;
 const JOB = /^([rn]),(\d+),(\d+),(\d+),(\d+),(\d+)$/;
-const FIELDS = new Set(["a", "f", "t"]);
 
 /** @throws Error as `checkCommand` */
 export function writeCommand(command: Command): string[] {
@@ -24,12 +23,14 @@ export function writeCommand(command: Command): string[] {
     String(figures.asOf),
     String(figures.readAt),
     writeBody(figures),
+    String(figures.startBound ?? ""),
+    String(figures.runBound ?? ""),
     String(command.since),
     command.settled.join(),
     command.looked?.join() ?? "",
     `${command.force ? "f" : ""}${command.inspect ? "i" : ""}${command.recount ? "r" : ""}`,
   ];
-  for (const ask of command.asks) args.push(writeAsk(ask));
+  for (const ask of command.asks) pushAsk(args, ask);
   return args;
 }
 
@@ -37,29 +38,32 @@ function writeBody({ touched, from, until, startBound, runBound, text }: Figures
   return `${touched},${from},${until},${startBound ?? ""},${runBound ?? ""}\n${text}`;
 }
 
-function writeAsk(ask: Ask): string {
+function pushAsk(args: string[], ask: Ask): void {
   switch (ask.kind) {
     case "start":
-      return `s,${ask.job},${ask.until},${ask.floor}`;
+      args.push("s", ask.job, String(ask.until), String(ask.floor));
+      break;
     case "run":
-      return `r,${ask.job},${ask.until},${ask.elapsedMs},${ask.amount}`;
+      args.push("r", ask.job, String(ask.until), String(ask.amount), String(ask.elapsedMs));
+      break;
     case "go_on":
-      return `g,${ask.job}`;
+      args.push("g", ask.job);
+      break;
     case "never_ran":
-      return `n,${ask.job}`;
+      args.push("n", ask.job);
   }
 }
 
 /** @throws Error on anything that the script does not say */
 export function readReply(command: Command, reply: unknown): Answer {
   if (!isTexts(reply)) throw new Error("live: not a reply of the script");
-  const [kind, second = "", third = "", digits = "", known = "", body = "", ...rest] = reply;
+  const [kind, second = "", third = "", digits = "", asOf = "", readAt, body = "", ...rest] = reply;
   if (kind === "b") return { kind: "behind", asOf: BigInt(second) };
   if (kind === "g") return { kind: "gap", asOf: BigInt(second), jobs: reply.slice(2).sort() };
   const live = BigInt(second);
   return {
     kind: "done",
-    figures: known === "" ? command.figures : readKept(known, body),
+    figures: asOf === "" ? command.figures : readKept(asOf, Number(readAt), body),
     live,
     reserved: BigInt(third) - live,
     results: Array.from(digits, readResult),
@@ -75,8 +79,7 @@ function readResult(digit: string): Result {
   return { allowed: digit === "1" || digit === "3", known: digit === "2" || digit === "3" };
 }
 
-function readKept(known: string, body: string): Figures {
-  const [asOf = "", readAt = ""] = known.split(",");
+function readKept(asOf: string, readAt: number, body: string): Figures {
   const [head = "", touched = "", from, until, startBound, runBound] = HEAD.exec(body) ?? [];
   if (head === "") throw new Error("live: not figures of the script");
   return {
@@ -86,7 +89,7 @@ function readKept(known: string, body: string): Figures {
     until: Number(until),
     startBound: readBound(startBound),
     runBound: readBound(runBound),
-    readAt: Number(readAt),
+    readAt,
     text: body.slice(head.length),
   };
 }
@@ -100,7 +103,6 @@ function readJobs(fields: readonly string[]): LiveJob[] {
   const jobs: LiveJob[] = [];
   for (let i = 0; i < fields.length; i += 2) {
     const [job = "", text = ""] = fields.slice(i, i + 2);
-    if (FIELDS.has(job)) continue;
     const [, kind, until, heardAt, elapsed = "", amount = "", floor = ""] = JOB.exec(text) ?? [];
     if (kind === undefined) continue;
     jobs.push({
