@@ -37,6 +37,8 @@ export interface Watcher {
 /** Shorter than GitLab's own (nginx: 75 s), so that a connection that is used is seldom one just closed. */
 const IDLE_MS = 15_000;
 
+const NOTHING = new Uint8Array();
+
 export class Upstream {
   readonly #target: URL;
   readonly #agent: Agent;
@@ -107,8 +109,9 @@ async function pass(
   const headers = (await watcher.head?.({ status, headers: came })) ?? came;
   if (response.destroyed) return;
   response.writeHead(status, answer.statusMessage, [...headers]);
-  // At once: an answer may begin long before its first byte of content.
-  response.flushHeaders();
+  // At once, as an answer may begin long before its first byte of content. And not by flushHeaders, which
+  // would write them in UTF-8 where Node reads them, byte by byte, as Latin-1.
+  response.write(NOTHING);
   answer.on("data", (chunk: Uint8Array) => watcher.answered?.(chunk));
   answer.on("end", () => watcher.complete?.());
   pipeline(answer, response, () => undefined); // what broke off here breaks off there
