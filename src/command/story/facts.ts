@@ -38,7 +38,7 @@ export interface QuotaFacts {
   stopped: DecisionFacts & { minutes: string };
   /** When the stopped job's report is on the log. */
   reported: { used_minutes: string; live_minutes: string; remaining_minutes: string };
-  /** Where live usage was kept, and as of which size of the log the last decision was made. */
+  /** Where live usage is kept, and as of which size of the log the last decision was made. */
   source: string;
   as_of: string;
 }
