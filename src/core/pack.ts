@@ -28,6 +28,6 @@ export function assertFollows(newest: Body<"pack"> | undefined, next: Body<"pack
   }
   const { namespace_id, purchased_in } = newest;
   if (next.namespace_id !== namespace_id || next.purchased_in !== purchased_in) {
-    throw new Problem("another-pack", { namespace_id, purchased_in });
+    throw new Problem("another-pack");
   }
 }

@@ -4,7 +4,7 @@ import { card, NewCard } from "../flow/rate/card.ts";
 import { classify, NewClass } from "../flow/rate/classify.ts";
 import { limit, NewLimit } from "../flow/rate/limit.ts";
 import { pack } from "../flow/rate/pack.ts";
-import { assertNamespace } from "./access.ts";
+import { assertLog } from "./access.ts";
 import { answerReceipt } from "./answer.ts";
 import type { Services } from "./app.ts";
 import { readJson } from "./body.ts";
@@ -35,7 +35,7 @@ export function financeRoutes(router: Router, flow: Services["flow"]): void {
 
   router.guarded("POST /v1/packs", async (ask, caller) => {
     const { log, ...input } = await readJson(ask, LogPack);
-    assertNamespace(caller, log, input.namespace_id);
+    assertLog(caller, log);
     const receipt = await pack(flow, { log, by: caller.id }, input);
     const key = { log, namespace: input.namespace_id };
     await bringInForce(flow.quota, key, receipt);

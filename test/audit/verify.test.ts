@@ -71,7 +71,15 @@ test("an entry of an unknown kind is never a pass, and its place is checked all 
   const { log } = honestLog();
   const index = log.size;
   const prev = encodeBase64(log.head);
-  const entry = { at: NOW, body: {}, index: `${index}`, kind: "pack", log: log.id, prev, v: "1" };
+  const entry = {
+    at: NOW,
+    body: {},
+    index: `${index}`,
+    kind: "adjustment",
+    log: log.id,
+    prev,
+    v: "1",
+  };
   log.put(encodeUtf8(canonical(entry)));
   const result = await auditFiles(filesOf(log));
   expect(result.findings.count).toBe(0);

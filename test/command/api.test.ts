@@ -103,6 +103,10 @@ test("cards, classes and limits are entries of the log", async () => {
   ];
   const [first = Number.NaN] = receipts.map(({ index }) => Number(index));
   expect(receipts.map(({ index }) => Number(index))).toEqual([first, first + 1, first + 2]);
+  const pack = ["pack", "set", "--log", log, "--namespace", "1", "--pack", "order-1"];
+  const bought = await command([...pack, "--minutes", "5000", "--expires", "2027-01"]);
+  const said = `Entry ${first + 3}: pack order-1 of 5000 minutes.\n`;
+  expect([bought.status, bought.stdout]).toEqual([0, said]);
   const stale = ["limit", "set", ...from, "--namespace", "1", "--minutes", "1"];
   const { status, stderr } = await command([...stale, "--source-version", "1"]);
   expect([status, stderr.slice(0, 21)]).toEqual([1, "stale-source-version:"]);

@@ -6,7 +6,7 @@ import { check } from "../../../src/flow/check/check.ts";
 import type { Finding, Summary } from "../../../src/flow/check/event.ts";
 import { sha256 } from "../../../src/flow/report/signature.ts";
 import type { Agent } from "../../builds.ts";
-import { attestation, REVOCATION } from "../../core/history.ts";
+import { attestation, PACK, REVOCATION } from "../../core/history.ts";
 import { TestLedger } from "../../ledger.ts";
 import { type FreshDatabase, freshDatabase } from "../../postgres.ts";
 import { HOSTED, LOG, OWN } from "../history.ts";
@@ -208,6 +208,32 @@ test("a control entry that was not admissible is named with the code", async () 
   ]);
 });
 
+test("versions of a pack that could not follow are named with the code, and others pass", async () => {
+  const say = (source_version: string, more: Partial<Body<"pack">> = {}) =>
+    String(ledger.append("pack", { ...PACK, source_version, ...more }).index);
+  say("9");
+  say("10", { minutes: "0", expires_in: "2026-11-01" });
+  say("1", { source: "another" });
+  const stale = say("10");
+  const moved = say("11", { namespace_id: "8" });
+  const { findings } = await run();
+  expect(findings.map(said)).toEqual([
+    `entries ${stale} bytes: an admissible entry, not stale-source-version`,
+    `entries ${moved} bytes: an admissible entry, not another-pack`,
+  ]);
+});
+
+test("a version of a pack after one that cannot be read is judged by what can", async () => {
+  const first = ledger.append("pack", PACK);
+  ledger.append("pack", { ...PACK, source_version: "2" });
+  await ledger.load(db.owner);
+  await db.superuser`alter table entries disable trigger entries_append_only`;
+  await db.superuser`
+    update entries set bytes = bytes || convert_to(' ', 'UTF8') where index = ${first.index}`;
+  const { findings } = await run();
+  expect(new Set(findings.map(({ index }) => index))).toEqual(new Set([String(first.index)]));
+});
+
 test("time that runs backwards is named", async () => {
   ledger.now -= 1;
   const { index } = ledger.report(agent, { job: 1, runner: HOSTED });
@@ -227,7 +253,7 @@ test("L36: with no log at all nothing is verified, and that is no pass", async (
 
 test("an entry of a kind that this version does not know is never a pass", async () => {
   ledger.report(agent, { job: 1, runner: HOSTED });
-  ledger.appendUnknown("pack");
+  ledger.appendUnknown("adjustment");
   const { findings, summary } = await run();
   expect(findings).toEqual([]);
   expect(summary).toMatchObject({ unread: 1, exit: 2 });
