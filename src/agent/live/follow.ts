@@ -33,7 +33,7 @@ export async function follow(options: FollowOptions): Promise<{ beats: number }>
   const heart = new Heart({ folder, surroundings, signal });
   const account = new Account(onNotice);
   let beats = 0;
-  await pulse({ intervalMs, signal, sleep: surroundings.sleep }, async (leftMs) => {
+  await pulse({ intervalMs, signal, sleep: surroundings.sleep }, async () => {
     projects.learn();
     const list = await listJobs(options);
     if (typeof list === "string") {
@@ -41,7 +41,7 @@ export async function follow(options: FollowOptions): Promise<{ beats: number }>
       return;
     }
     const { running, unknown } = place(folder, projects, list);
-    account.beat(await heart.beat(running, leftMs), unknown);
+    account.beat(await heart.beat(running, intervalMs), unknown);
     beats += 1;
   });
   return { beats };

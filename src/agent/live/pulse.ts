@@ -21,7 +21,6 @@ export function bootId(): string {
 
 /**
  * Acts at once, and then every `intervalMs` until the signal; turns that were missed are left out.
- * @param act is told how long the next turn is away
  */
 export async function pulse(
   {
@@ -29,13 +28,13 @@ export async function pulse(
     signal,
     sleep,
   }: Pick<Surroundings, "sleep"> & { intervalMs: number; signal: AbortSignal },
-  act: (leftMs: number) => Promise<void>,
+  act: () => Promise<void>,
 ): Promise<void> {
   const begun = sinceBoot();
   const left = (): number => intervalMs - ((sinceBoot() - begun) % intervalMs);
   while (!signal.aborted) {
     try {
-      await act(left());
+      await act();
       await sleep(left(), signal);
     } catch (error) {
       if (!signal.aborted) throw error;

@@ -83,7 +83,7 @@ export class Relay {
     onListening(`${tls === undefined ? "http" : "https"}://${urlHost(listen.host)}:${port}`);
     const closed = once(server, "close");
     const { sleep } = surroundings;
-    await pulse({ intervalMs: this.#intervalMs, signal, sleep }, (leftMs) => this.#beat(leftMs));
+    await pulse({ intervalMs: this.#intervalMs, signal, sleep }, () => this.#beat());
     server.close();
     for (const socket of this.#upgraded) socket.destroy();
     await closed;
@@ -115,12 +115,12 @@ export class Relay {
   }
 
   /** What goes wrong here is said, and everything passes until the next beat. */
-  async #beat(leftMs: number): Promise<void> {
+  async #beat(): Promise<void> {
     const { signal } = this.#options;
     const { known, unknown } = this.#register.running();
     let stop: ReadonlySet<unknown> = new Set();
     try {
-      const beat = await this.#heart.beat(known, leftMs);
+      const beat = await this.#heart.beat(known, this.#intervalMs);
       this.#account.beat(beat, unknown);
       ({ stop } = beat);
     } catch (error) {

@@ -1,7 +1,8 @@
 /** Minutebook that is away, slow, or no Minutebook: whatever it is, what runner and GitLab say passes. */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { eventually } from "../eventually.ts";
 import type { Misbehaviour } from "../service.ts";
 import { House } from "./house.ts";
 
@@ -73,13 +74,13 @@ function decisionOf(different: object, code = "heard"): unknown {
 test("a `failed` is forgotten when nobody says it again", async () => {
   const job = await house.begun(ID);
   house.stage.service.beyond.add(ID);
-  await vi.waitFor(() => expect(house.notices.join()).toContain("1 of them beyond"));
+  await eventually(() => expect(house.notices.join()).toContain("1 of them beyond"));
   misbehave(away);
-  await vi.waitFor(() => expect(house.notices.join()).toContain("does not answer"));
+  await eventually(() => expect(house.notices.join()).toContain("does not answer"));
   expect(await job.touch()).toMatchObject({ status: 200, jobStatus: "" });
   // And comes back with it: elapsed time is cumulative, so nothing is to be made up for.
   house.stage.service.misbehaviours = [];
-  await vi.waitFor(async () => {
+  await eventually(async () => {
     await job.touch();
     expect(job.aborted).toBe(true);
   });
@@ -90,7 +91,7 @@ test("an agent's state that cannot be read is said, and everything passes", asyn
   house.stage.service.beyond.add(ID);
   writeFileSync(path, "{");
   await runThrough();
-  await vi.waitFor(() => expect(house.notices.join()).toContain("agent.json is not this agent's"));
+  await eventually(() => expect(house.notices.join()).toContain("agent.json is not this agent's"));
 });
 
 test("a job of an instance that is not enrolled here is counted, said, and passes", async () => {
@@ -101,7 +102,7 @@ test("a job of an instance that is not enrolled here is counted, said, and passe
   writeFileSync(path, text.replace(/"unique_id":"[^"]+"/, '"unique_id":"another"'));
   await runThrough();
   const job = await house.begun("43");
-  await vi.waitFor(() =>
+  await eventually(() =>
     expect(house.notices.join()).toContain("1 running jobs cannot be placed, and count nowhere."),
   );
   await job.finish("success");

@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { eventually } from "../eventually.ts";
 import { TOKEN } from "./gitlab.ts";
 import { House } from "./house.ts";
 
@@ -19,7 +20,7 @@ test("a job within its quota passes untouched, and is heard of while it runs", a
   const job = await house.begun(ID);
   job.write("one");
   await job.patch();
-  await vi.waitFor(() => expect(stage.service.heardOf(ID)).toBeDefined());
+  await eventually(() => expect(stage.service.heardOf(ID)).toBeDefined());
   job.write("two");
   expect(await job.finish("success")).toBe(200);
   expect(job.aborted).toBe(false);
@@ -36,13 +37,13 @@ test("elapsed time is cumulative from the moment the job began, and its last wor
   const { service } = house.stage;
   const job = await house.begun(ID);
   const elapsed = (): number => Number(service.heardOf(ID)?.elapsed_ms ?? 0);
-  await vi.waitFor(() => expect(elapsed()).toBeGreaterThan(200));
+  await eventually(() => expect(elapsed()).toBeGreaterThan(200));
   const all = service.heartbeats.map(({ jobs }) => Number(jobs[0]?.elapsed_ms));
   expect(all).toEqual(all.toSorted((a, b) => a - b));
   await job.finish("success");
   const said = service.heartbeats.length;
   const other = await house.begun("77");
-  await vi.waitFor(() => expect(Number(service.heardOf("77")?.elapsed_ms)).toBeGreaterThan(0));
+  await eventually(() => expect(Number(service.heardOf("77")?.elapsed_ms)).toBeGreaterThan(0));
   const later = service.heartbeats.slice(said + 1).flatMap(({ jobs }) => jobs.map(({ id }) => id));
   expect(new Set(later)).toEqual(new Set(["77"]));
   await other.finish("success");
@@ -72,7 +73,7 @@ test("a job that GitLab will not end is begun, and stopped by the runner's own l
     { on: /^PUT/, act: (_, response) => Boolean(response.writeHead(503).end()) },
   ];
   expect(await job.touch()).toMatchObject({ status: 200, jobStatus: "" });
-  await vi.waitFor(async () => {
+  await eventually(async () => {
     job.write(".");
     await job.patch();
     expect(job.aborted).toBe(true);
@@ -85,7 +86,7 @@ test("a running job beyond its quota is told once, on whatever comes next, and n
   const { gitlab, stage } = house;
   const job = await house.begun(ID);
   stage.service.beyond.add(ID);
-  await vi.waitFor(async () => {
+  await eventually(async () => {
     job.write("x");
     await job.patch();
     expect(job.aborted).toBe(true);
@@ -104,7 +105,7 @@ test("a running job beyond its quota is told once, on whatever comes next, and n
 test("told by a PUT, it is not told again by a PATCH", async () => {
   const job = await house.begun(ID);
   house.stage.service.beyond.add(ID);
-  await vi.waitFor(async () => {
+  await eventually(async () => {
     await job.touch();
     expect(job.aborted).toBe(true);
   });
@@ -119,7 +120,7 @@ test.each([500, 429, 502])(
     const { gitlab, stage } = house;
     const job = await house.begun(ID);
     stage.service.beyond.add(ID);
-    await vi.waitFor(() => expect(house.notices.join()).toContain("1 of them beyond"));
+    await eventually(() => expect(house.notices.join()).toContain("1 of them beyond"));
     gitlab.misbehaviours = [
       { on: /^PATCH/, act: (_, response) => Boolean(response.writeHead(status).end()) },
     ];
@@ -133,7 +134,7 @@ test("its last word passes however often GitLab wants it: 500, 429, 202, 412", a
   const { gitlab, stage } = house;
   const job = await house.begun(ID);
   stage.service.beyond.add(ID);
-  await vi.waitFor(() => expect(house.notices.join()).toContain("1 of them beyond"));
+  await eventually(() => expect(house.notices.join()).toContain("1 of them beyond"));
   gitlab.misbehaviours = [500, 429, 202, 412].map((status) => ({
     on: /^PUT/,
     act: (_, response) => Boolean(response.writeHead(status).end()),
@@ -147,7 +148,7 @@ test("an answer that broke off before the runner had it counts for nothing: it i
   const { gitlab, stage } = house;
   const job = await house.begun(ID);
   stage.service.beyond.add(ID);
-  await vi.waitFor(() => expect(house.notices.join()).toContain("1 of them beyond"));
+  await eventually(() => expect(house.notices.join()).toContain("1 of them beyond"));
   gitlab.misbehaviours = [
     {
       on: /^PATCH/,
@@ -167,7 +168,7 @@ test("GitLab's own word that a job has ended is left as it is", async () => {
   const { gitlab } = house;
   const job = await house.begun(ID);
   house.stage.service.beyond.add(ID);
-  await vi.waitFor(() => expect(house.notices.join()).toContain("1 of them beyond"));
+  await eventually(() => expect(house.notices.join()).toContain("1 of them beyond"));
   gitlab.misbehaviours = [
     {
       on: /^PUT/,
@@ -181,9 +182,9 @@ test("a limit that is raised lets the job go on, untold", async () => {
   const { service } = house.stage;
   const job = await house.begun(ID);
   service.beyond.add(ID);
-  await vi.waitFor(() => expect(house.notices.at(-1)).toContain("1 of them beyond"));
+  await eventually(() => expect(house.notices.at(-1)).toContain("1 of them beyond"));
   service.beyond.clear();
-  await vi.waitFor(() => expect(house.notices.at(-1)).toContain("0 of them beyond"));
+  await eventually(() => expect(house.notices.at(-1)).toContain("0 of them beyond"));
   expect(await job.touch()).toMatchObject({ status: 200, jobStatus: "" });
 });
 

@@ -35,7 +35,7 @@ export class House {
         gitlab: this.gitlabUrl,
         surroundings: SURROUNDINGS,
         signal: this.#controller.signal,
-        intervalMs: 50,
+        intervalMs: 500,
         onNotice: (sentence) => this.notices.push(sentence),
         onListening: resolve,
         ...options,

@@ -2,8 +2,9 @@ import { once } from "node:events";
 import type { IncomingMessage } from "node:http";
 import { connect, createServer as createTcpServer, type Socket } from "node:net";
 import { text } from "node:stream/consumers";
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, expect, test } from "vitest";
 import { Upstream } from "../../../src/agent/relay/proxy.ts";
+import { eventually } from "../eventually.ts";
 import { Pair, portOf } from "./pair.ts";
 
 let pair: Pair;
@@ -115,7 +116,7 @@ test("an upgrade passes, with what was said before and after", async () => {
   socket.on("data", (chunk) => {
     said += chunk;
   });
-  await vi.waitFor(() => expect(said).toContain("hello early"));
+  await eventually(() => expect(said).toContain("hello early"));
   expect(said).toContain("Upgrade: websocket\r\nConnection: Upgrade\r\nX-Key: k\r\n\r\n");
   socket.end(" and late");
   await once(socket, "close");

@@ -19,11 +19,11 @@ const RETRIED = new Set([408, 429, 500, 502, 503, 504]);
 const ATTEMPTS = 5;
 
 export class Runner {
-  readonly #url: URL;
+  readonly url: URL;
   readonly #agent = new Agent({ keepAlive: true });
 
   constructor(url: URL | string) {
-    this.#url = new URL(url);
+    this.url = new URL(url);
   }
 
   close(): void {
@@ -32,9 +32,9 @@ export class Runner {
 
   /** One exchange, never retried. */
   async send(method: string, path: string, body = "", headers: string[] = []): Promise<Answer> {
-    const all = ["Host", this.#url.host, "User-Agent", "gitlab-runner 19.4.0", ...headers];
+    const all = ["Host", this.url.host, "User-Agent", "gitlab-runner 19.4.0", ...headers];
     if (body !== "") all.push("Content-Length", String(Buffer.byteLength(body)));
-    const { hostname, port } = this.#url;
+    const { hostname, port } = this.url;
     return new Promise((resolve) => {
       const none = { status: 0, jobStatus: "", headers: [], body: Buffer.alloc(0) };
       const outgoing = request({ agent: this.#agent, hostname, port, method, path, headers: all });
