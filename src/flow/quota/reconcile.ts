@@ -9,6 +9,7 @@ import { quotaAt } from "../../core/quota/quota.ts";
 import { instantText } from "../../core/unit.ts";
 import { type Asking, askNamespace } from "./ask.ts";
 import type { Held } from "./copy.ts";
+import { DECISION_AGE_MS } from "./decide.ts";
 import { apart, type Drift, standingOf, sumsApart } from "./drift.ts";
 import type { Ledger } from "./ledger.ts";
 import { Seen } from "./seen.ts";
@@ -156,7 +157,8 @@ async function compare(
   { key, kept, held, own, ended }: Comparison,
   found: Found,
 ): Promise<void> {
-  if (kept === undefined) return await bring(reconciling, key);
+  const { readAt } = held;
+  if (kept === undefined) return await bring(reconciling, key, readAt);
   const sums = sumsApart(kept);
   if (sums > 0n) {
     const now = reconciling.clock.now();
@@ -175,18 +177,19 @@ async function compare(
   });
   if (standing === "same" && over.length === 0) return;
   const asks = over.map(({ job }): Ask => ({ kind: "never_ran", job }));
-  await bring(reconciling, key, asks);
+  await bring(reconciling, key, readAt, asks);
   if (standing === "figures") found({ kind: "figures", ...key, amount: apart(kept.figures, own) });
   for (const { job, amount } of over) found({ kind: "settled", ...key, job, amount });
 }
 
-/** As any decision does: the log's figures, of now. */
+/** As any decision does: the log's figures, no older than those that were compared. */
 async function bring(
   reconciling: Reconciling,
   key: NamespaceKey,
+  readAt: number,
   asks: readonly Ask[] = [],
 ): Promise<void> {
-  await askNamespace(reconciling, key, asks, { maxAgeMs: 0 });
+  await askNamespace(reconciling, key, asks, { maxAgeMs: reconciling.clock.now() - readAt });
 }
 
 /** Kept figures that still hold would go on holding: they are newer than all that the log has. */
@@ -205,7 +208,7 @@ async function runningIn(own: Asking, key: NamespaceKey): Promise<LiveJob[]> {
   const jobs =
     answer.kind === "done"
       ? answer.jobs
-      : (await askNamespace(own, key, [], { maxAgeMs: 0, inspect: true })).jobs;
+      : (await askNamespace(own, key, [], { maxAgeMs: DECISION_AGE_MS, inspect: true })).jobs;
   return (jobs ?? []).filter(({ kind }) => kind === "running");
 }
 
@@ -228,7 +231,7 @@ async function offer(
   const asks = less.map(({ job, amount, elapsedMs, until }): Ask => {
     return { kind: "run", job, amount, elapsedMs, until };
   });
-  const { results } = await askNamespace(reconciling, key, asks, { maxAgeMs: 0 });
+  const { results } = await askNamespace(reconciling, key, asks, { maxAgeMs: DECISION_AGE_MS });
   for (const [i, { job, amount }] of less.entries()) {
     const result = results[i];
     if (result?.onLog) await forget(live, key, clock.now(), job);
