@@ -223,6 +223,7 @@ class ProcessLedger implements Ledger {
   }
 
   #rest(ms: number): void {
+    clearTimeout(this.#timer);
     this.#timer = setTimeout(() => {
       this.#polling = this.#poll().then((next) => {
         if (!this.#closed && this.#desks.size > 0) this.#rest(next);

@@ -44,6 +44,16 @@ async function written(sql: Sql, jobs: readonly number[], log?: string): Promise
   return ledger;
 }
 
+/** Until no statement of this database waits for a lock. */
+async function untilNobodyWaits(): Promise<void> {
+  for (;;) {
+    const waiting = await db.superuser`
+      select from pg_stat_activity
+      where datname = current_database() and wait_event_type = 'Lock'`;
+    if (waiting.length === 0) return;
+  }
+}
+
 async function expectCounted(copy: Ledger, ledger: TestLedger, size = ledger.size) {
   time += 1;
   const held = await copy.hold({ log: ledger.log, namespace: "1" }, { readSince: time });
@@ -97,6 +107,8 @@ test("a database that says nothing is as good as away", async () => {
       expect(copy.hold({ ...known, namespace: "2" })).rejects.toMatchObject({ code: "busy" }),
     ]);
     expect(held).toMatchObject({ asOf, readAt });
+    // Nor does what nobody waits for keep a connection.
+    await untilNobodyWaits();
   });
   await copy.close();
   await expectCounted(open(db.reader), ledger);

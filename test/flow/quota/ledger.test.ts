@@ -3,6 +3,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { quotaAt } from "../../../src/core/quota/quota.ts";
 import { SETTLED_MAX } from "../../../src/flow/quota/copy.ts";
 import { type Ledger, type LedgerOptions, openLedger } from "../../../src/flow/quota/ledger.ts";
+import { refresh } from "../../../src/flow/usage/fold.ts";
 import type { TestLedger } from "../../ledger.ts";
 import { type FreshDatabase, freshDatabase } from "../../postgres.ts";
 import { failOn } from "../chain.ts";
@@ -85,6 +86,19 @@ test("a log on which nothing happens costs one question for all, and what is hel
   for (const tables of read) expect([...tables]).toEqual(["heads"]);
 });
 
+test("a clock that steps back does not make what is held look new", async () => {
+  const { ledger } = newLedger();
+  await ledger.load(db.owner);
+  const copy = open({ pollMs: 1 });
+  await copy.hold(keyOf(ledger));
+  time -= 30_000;
+  const held = await until(
+    () => copy.hold(keyOf(ledger)),
+    ({ readAt }) => readAt <= time,
+  );
+  expect(held.readAt).toBe(time);
+});
+
 test("a log that nobody asks for is forgotten", async () => {
   const { ledger } = newLedger();
   await ledger.load(db.owner);
@@ -161,6 +175,10 @@ test("a cut-off concerns all namespaces, and the customer's own jobs concern non
   const held = await copy.hold(keyOf(ledger, "2"), { asOf: ledger.size });
   expect(held.touched).toBe(closing);
   expect(held.settled(held.since)).toEqual([]);
+  await ledger.seal(db.owner);
+  await refresh({ sql: db.writer, clock });
+  const folded = (await copy.read(ledger.log, ["2"])).held.get("2");
+  expect(folded?.touched).toBe(closing);
 });
 
 test("jobs that are settled are remembered up to a bound, and what falls out is said", async () => {
