@@ -112,18 +112,13 @@ async function* walk(master: Redis, answerMsMax: number): AsyncIterable<readonly
 }
 
 /** @throws Error when there is no answer in time; the command may be carried out all the same */
-async function inTime<T>(answer: Promise<T>, ms: number): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const tooLate = new Promise<never>((_, reject) => {
+function inTime<T>(answer: Promise<T>, ms: number): Promise<T> {
+  return new Promise((resolve, reject) => {
     // If it was this process that stood still, the answer may be there already, and is read before the reject.
     const late = (): unknown => setImmediate(reject, new Error("redis: no answer in time"));
-    timer = setTimeout(late, ms);
+    const timer = setTimeout(late, ms);
+    answer.then(resolve, reject).finally(() => clearTimeout(timer));
   });
-  try {
-    return await Promise.race([answer, tooLate]);
-  } finally {
-    clearTimeout(timer);
-  }
 }
 
 function nameOf({ log, namespace }: NamespaceKey): string {

@@ -56,23 +56,25 @@ function pushAsk(args: string[], ask: Ask): void {
 
 /** @throws Error on anything that the script does not say */
 export function readReply(command: Command, reply: unknown): Answer {
+  if (typeof reply === "string") return readDone(command.figures, reply);
   if (!isTexts(reply)) throw new Error("live: not a reply of the script");
-  const [kind, second = "", third = "", digits = "", asOf = "", readAt, body = "", ...rest] = reply;
-  if (kind === "b") return { kind: "behind", asOf: BigInt(second) };
-  if (kind === "g") return { kind: "gap", asOf: BigInt(second), jobs: reply.slice(2).sort() };
-  const live = BigInt(second);
-  return {
-    kind: "done",
-    figures: asOf === "" ? command.figures : readKept(asOf, Number(readAt), body),
-    live,
-    reserved: BigInt(third) - live,
-    results: Array.from(digits, readResult),
-    ...(command.inspect && { jobs: readJobs(rest) }),
-  } satisfies Done;
+  const [kind, text = "", asOf = "", readAt, body = "", ...fields] = reply;
+  if (kind === "b") return { kind: "behind", asOf: BigInt(text) };
+  if (kind === "g") return { kind: "gap", asOf: BigInt(text), jobs: reply.slice(2).sort() };
+  const figures = asOf === "" ? command.figures : readKept(asOf, Number(readAt), body);
+  return { ...readDone(figures, text), ...(command.inspect && { jobs: readJobs(fields) }) };
 }
 
 function isTexts(reply: unknown): reply is string[] {
   return Array.isArray(reply) && reply.every((each) => typeof each === "string");
+}
+
+function readDone(figures: Figures, text: string): Done {
+  const [live = "", held = "", digits] = text.split(",");
+  if (digits === undefined) throw new Error("live: not an answer of the script");
+  const sum = BigInt(live);
+  const results = Array.from(digits, readResult);
+  return { kind: "done", figures, live: sum, reserved: BigInt(held) - sum, results };
 }
 
 function readResult(digit: string): Result {

@@ -22,8 +22,8 @@ export const SLACK_MS = 86_400_000;
  * (ids with commas), flags (`f`orce, `i`nspect, `r`ecount); then of each ask `s`, job, until, floor, or `r`, job, until, amount,
  * elapsedMs, or `g`, job, or `n`, job.
  *
- * Answers `b`, asOf; or `g`, asOf, jobs…; or `d`, live, held, per ask a digit (1: allowed, 2: known), `a`, `r` and `f` where
- * those kept hold, else empty; with inspect then all fields with what they hold.
+ * Answers with one text: live, held, per ask a digit (1: allowed, 2: known). Or with a list: `b`, asOf; `g`, asOf, jobs…; or
+ * `d`, that text, `a`, `r` and `f` where those kept hold, else empty, and with inspect all fields with what they hold.
  */
 export const LIVE_SCRIPT = `
 local call, sub, match, format = redis.call, string.sub, string.match, string.format
@@ -244,9 +244,12 @@ for n = 1, #asked do
 end
 if isDirty or #fields > 0 then write(fields) end
 
-local answer = { 'd', live, held, results, '', '', '' }
-if isOlder then answer[5], answer[6], answer[7] = kept, call('HGET', key, 'r'), stored[2] end
-if string.find(flags, 'i', 1, true) then
+local done = live .. ',' .. held .. ',' .. results
+local isInspected = string.find(flags, 'i', 1, true)
+if not (isOlder or isInspected) then return done end
+local answer = { 'd', done, '', '', '' }
+if isOlder then answer[3], answer[4], answer[5] = kept, call('HGET', key, 'r'), stored[2] end
+if isInspected then
   for _, text in ipairs(call('HGETALL', key)) do answer[#answer + 1] = text end
 end
 return answer

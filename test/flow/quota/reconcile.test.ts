@@ -34,7 +34,8 @@ beforeEach(async () => {
   log = new QuotaLog(logs);
   log.limit(1, 100);
   await log.load(db.owner);
-  const at = { sql: db.writer, clock, redis: redis.url };
+  const place = { kind: "single", url: redis.url } as const;
+  const at = { sql: db.writer, clock, place };
   [one, other] = [await openProcess(at), await openProcess(at)];
 });
 afterEach(async () => {
