@@ -22,7 +22,7 @@ interface Decided {
   source?: "redis" | "process" | undefined;
 }
 
-interface Reconciled {
+export interface Reconciled {
   /** Undefined: another process compared them; this one offered again what it had heard. */
   namespaces: number | undefined;
   elapsedMs: number;

@@ -14,6 +14,7 @@ const TICK_MS = 15_000;
 const ROUND_MS = 30_000;
 /** After so long a round is taken for dead, and another process begins one. */
 const CLAIM_MS = 45_000;
+/** What one round may find, all together. */
 const ALARM_ABOVE = MINUTE;
 
 export interface Round {
@@ -29,14 +30,12 @@ export interface Rounds {
   reconciling: Reconciling;
   /** As writer. */
   sql: Sql;
-  /** What one round may find before it is an alarm. */
-  alarmAbove?: bigint;
   onDrift: (drift: Drift) => void;
 }
 
 /** @throws Problem `busy`, or what the database said: it is away, and the next round is as good */
 export async function reconcileRound(rounds: Rounds): Promise<Round> {
-  const { reconciling, sql, alarmAbove = ALARM_ABOVE, onDrift } = rounds;
+  const { reconciling, sql, onDrift } = rounds;
   const { clock } = reconciling;
   const start = clock.now();
   const drift = new Map<DriftKind, number>();
@@ -51,7 +50,7 @@ export async function reconcileRound(rounds: Rounds): Promise<Round> {
   const claimed = await claimReconciliation(sql, { now: start, until });
   const namespaces = claimed ? await compareAll(reconciling, found) : undefined;
   if (claimed) await endReconciliation(sql, { until, dueAt: start + ROUND_MS });
-  const alarming = off === undefined || off > alarmAbove;
+  const alarming = off === undefined || off > ALARM_ABOVE;
   return { namespaces, drift, alarming, elapsedMs: clock.now() - start };
 }
 

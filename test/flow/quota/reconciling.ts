@@ -8,7 +8,7 @@ import { Seen } from "../../../src/flow/quota/seen.ts";
 import { openLive } from "../../../src/flow/quota/standing.ts";
 import type { Sql } from "../../../src/store/connect.ts";
 import { openLiveProcess } from "../../../src/store/live-process.ts";
-import { openLiveRedis } from "../../../src/store/live-redis.ts";
+import { openLiveRedis, type RedisPlace } from "../../../src/store/live-redis.ts";
 import { failOn } from "../chain.ts";
 
 export const COMPUTE_MS = 1_000_000n;
@@ -23,10 +23,10 @@ export interface QuotaProcess extends Reconciling {
 export async function openProcess(options: {
   sql: Sql;
   clock: { now(): number };
-  redis?: string;
+  place?: RedisPlace;
 }): Promise<QuotaProcess> {
-  const { clock, redis: url, sql } = options;
-  const redis = url === undefined ? undefined : await openLiveRedis({ kind: "single", url });
+  const { clock, place, sql } = options;
+  const redis = place && (await openLiveRedis(place));
   const live = openLive({ redis, process: openLiveProcess(), clock, failed: failOn });
   const ledger = openLedger({ sql, clock, failed: failOn, pollMs: POLL_MS });
   const close = async (): Promise<void> => {
