@@ -79,7 +79,7 @@ export async function post(request: WebhookRequest): Promise<void> {
     });
     // The status says all; what else it sends is neither read nor waited for.
     await response.body?.cancel();
-    judge(response);
+    judge(response, now);
   } catch (error) {
     signal.throwIfAborted();
     if (error instanceof WebhookError) throw error;
@@ -97,13 +97,15 @@ function signatures(secrets: readonly Uint8Array[], content: string): string {
     .join(" ");
 }
 
-function judge({ headers, ok, status }: Response): void {
+function judge({ headers, ok, status }: Response, now: number): void {
   if (ok) return;
   if (status >= 300 && status < 400) throw new WebhookError("redirect");
-  const asked = headers.get("retry-after") ?? "";
-  const seconds = SECONDS.test(asked) ? Number(asked) : 0;
-  throw new WebhookError(String(status), {
-    away: AWAY.includes(status),
-    retryAfterMs: Math.min(seconds * 1_000, RETRY_AFTER_MS_MAX),
-  });
+  const retryAfterMs = retryAfter(headers.get("retry-after") ?? "", now);
+  throw new WebhookError(String(status), { away: AWAY.includes(status), retryAfterMs });
+}
+
+/** RFC 9110 §10.2.3: seconds, or a date; what is neither asks for nothing. */
+function retryAfter(asked: string, now: number): number {
+  const ms = SECONDS.test(asked) ? Number(asked) * 1_000 : Date.parse(asked) - now;
+  return ms > 0 ? Math.min(ms, RETRY_AFTER_MS_MAX) : 0;
 }

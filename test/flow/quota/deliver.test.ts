@@ -1,8 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test, vi } from "vitest";
 import { RETRY_MS } from "../../../src/flow/quota/deliver.ts";
-import { GIVEN_UP_MS, KEPT_MS } from "../../../src/flow/quota/notify.ts";
 import { connect } from "../../../src/store/connect.ts";
-import { expireNotifications } from "../../../src/store/notifications.ts";
 import { type FreshDatabase, freshDatabase } from "../../postgres.ts";
 import { Courier, fill, SECRET, stateOf } from "./outbox.ts";
 import { answering, type Behaviour, Receiver, verified } from "./receiver.ts";
@@ -176,17 +174,42 @@ test("a redirect is followed nowhere, and counts as a failure", async () => {
   expect(elsewhere.received).toEqual([]);
 });
 
-test("Retry-After is waited for, also where our own patience ends before", async () => {
-  receiver.behaviours = [answering(429, { "retry-after": "600" }), answering(204)];
+test.each([
+  ["seconds", () => "600"],
+  ["a date", () => new Date(clock.time + 600 * SECOND).toUTCString()],
+])("Retry-After in %s is waited for, also where our own patience ends before", async (_, asked) => {
+  receiver.behaviours = [answering(429, { "retry-after": asked() }), answering(204)];
   const [id = ""] = await fill(db.writer, 1, clock.time);
   const sending = courier();
   await tried(sending);
   await fill(db.writer, 2, clock.time);
-  clock.time += 600 * SECOND - 1;
+  clock.time += 599 * SECOND;
   await rounds(sending);
   expect(receiver.ids).toEqual([id]);
   clock.time += 200 * SECOND;
   await settled(id);
+});
+
+test("Retry-After for ever is an hour, and one of yesterday is none", async () => {
+  const yesterday = new Date(clock.time - DAY).toUTCString();
+  const asked = [answering(503, { "retry-after": "999999999" })];
+  receiver.behaviours = [...asked, answering(500, { "retry-after": yesterday }), answering(204)];
+  const [id = ""] = await fill(db.writer, 1, clock.time);
+  const sending = courier();
+  await tried(sending);
+  clock.time += 3_600 * SECOND * 1.25;
+  await tried(sending, 2);
+  clock.time += (RETRY_MS[1] ?? 0) * 1.25;
+  await settled(id);
+});
+
+test("what waits is counted over all processes, with the age of the oldest", async () => {
+  receiver.behaviours = [answering(500)];
+  await fill(db.writer, 1, clock.time - 90 * SECOND, 2);
+  await fill(db.writer, 2, clock.time - 30 * SECOND);
+  const sending = courier();
+  await vi.waitUntil(() => sending.backlog !== undefined);
+  expect(sending.backlog).toEqual({ notifications: 3, ms: 90 * SECOND });
 });
 
 test("after a 410 nothing is sent there any more by any process, and another receiver gets what waits", async () => {
@@ -258,21 +281,4 @@ test("what a process was sending when it was stopped, the next one sends at once
   courier();
   await settled(id);
   expect(receiver.ids).toEqual([id, id]);
-});
-
-test("what nobody took for a week is given up, and after 35 days nothing is left of it", async () => {
-  const [old = "", taken = ""] = await fill(db.writer, 1, clock.time - GIVEN_UP_MS, 2);
-  const [young = ""] = await fill(db.writer, 2, clock.time - GIVEN_UP_MS + 1);
-  await db.writer`
-    update notifications set state = 'delivered', settled_at = at where id = ${taken}`;
-  const ages = { givenUpMs: GIVEN_UP_MS, keptMs: KEPT_MS };
-  await expireNotifications(db.writer, { now: clock.time, ...ages });
-  const states = (): Promise<unknown[]> =>
-    Promise.all([old, taken, young].map((id) => stateOf(db.reader, id)));
-  expect(await states()).toEqual(["given_up", "delivered", "pending"]);
-  const gone = clock.time - GIVEN_UP_MS + KEPT_MS;
-  await expireNotifications(db.writer, { now: gone - 1, ...ages });
-  expect(await states()).toEqual(["given_up", "delivered", "given_up"]);
-  await expireNotifications(db.writer, { now: gone, ...ages });
-  expect(await states()).toEqual([undefined, undefined, "given_up"]);
 });

@@ -1,6 +1,7 @@
 /** An outbox to be sent from, and a process that sends. */
 import { encodeHex } from "../../../src/core/text.ts";
 import {
+  type Backlog,
   type Delivering,
   type DeliveryObserver,
   deliverLoop,
@@ -37,6 +38,8 @@ export async function stateOf(sql: Sql, id: string): Promise<string | undefined>
 export class Courier {
   readonly outcomes: string[] = [];
   readonly failures: unknown[] = [];
+  /** At the last look. */
+  backlog: Backlog | undefined;
   rounds = 0;
   readonly #abort = new AbortController();
   readonly #done: Promise<void>;
@@ -45,7 +48,8 @@ export class Courier {
     const observer: DeliveryObserver = {
       attempted: (outcome) => this.outcomes.push(outcome),
       failed: (error) => this.failures.push(error),
-      roundEnded: () => {
+      roundEnded: (backlog) => {
+        this.backlog = backlog ?? this.backlog;
         this.rounds += 1;
       },
     };

@@ -113,7 +113,7 @@ export async function outboxOf(sql: Sql, log: string): Promise<Kept[]> {
     select namespace_id::text as namespace, number::text, id, state, body
     from notifications
     where log = ${log}
-    order by namespace_id, number`;
+    order by namespace_id, notifications.number`;
   return rows.map(({ body, ...row }) => ({ ...row, event: QuotaEvent.parse(JSON.parse(body)) }));
 }
 
