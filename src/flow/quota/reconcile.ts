@@ -38,8 +38,10 @@ const SETTLING_MS = 5_000;
  * @throws Problem `busy`: the database is away
  */
 export async function compareAll(reconciling: Reconciling, found: Found): Promise<number> {
+  const { live } = reconciling;
   let namespaces = 0;
-  for await (const page of pages(reconciling.live.walk())) {
+  for await (const page of pages(live.walk())) {
+    if (live.state() === "away") break;
     namespaces += await comparePage(reconciling, page, found);
   }
   return namespaces;
@@ -65,31 +67,37 @@ export async function offerAgain(reconciling: Reconciling, found: Found): Promis
   };
   for await (const page of pages(live.own.walk())) {
     await abreast(page, async (key) => {
-      const mine = await runningIn(own, key);
-      if (mine.length > 0) await offer(reconciling, key, mine, found).catch(next);
+      const mine = await runningIn(own, key).catch(later);
+      if (mine?.length) await offer(reconciling, key, mine, found).catch(later);
     });
   }
 }
 
+/** A size that no log has: figures of it are the glance's own, and nothing is kept. */
+const NEVER = 0n;
+
 /** Looks and changes nothing: these figures are older than any. */
 function glance(now: number): Command {
   const figures: Figures = {
-    ...{ asOf: 0n, touched: -1n, from: 0, until: Number.MAX_SAFE_INTEGER },
+    ...{ asOf: NEVER, touched: -1n, from: 0, until: Number.MAX_SAFE_INTEGER },
     ...{ startBound: undefined, runBound: undefined, readAt: now, text: "" },
   };
   return { now, figures, since: 0n, settled: [], inspect: true, asks: [] };
 }
 
-/** Undefined: what is kept does not hold now, or Redis is away. */
-async function look({ clock, live }: Reconciling, key: NamespaceKey): Promise<Done | undefined> {
-  const { answer, source } = await live.run(key, glance(clock.now()));
-  const isKept = source === "redis" || live.state() === "none";
-  return answer.kind === "done" && isKept ? answer : undefined;
-}
-
 interface Looked {
   key: NamespaceKey;
+  /** Epoch milliseconds. */
+  at: number;
+  /** Undefined: it does not hold at that time, or Redis is away. */
   kept: Done | undefined;
+}
+
+async function look({ clock, live }: Reconciling, key: NamespaceKey): Promise<Looked> {
+  const at = clock.now();
+  const { answer, source } = await live.run(key, glance(at));
+  const isKept = source === "redis" || live.state() === "none";
+  return { key, at, kept: answer.kind === "done" && isKept ? answer : undefined };
 }
 
 async function comparePage(
@@ -97,22 +105,23 @@ async function comparePage(
   page: readonly NamespaceKey[],
   found: Found,
 ): Promise<number> {
-  const { ledger, clock } = reconciling;
+  const { ledger } = reconciling;
   const [{ log } = { log: "" }] = page;
   const looked: Looked[] = [];
   await abreast(page, async (key) => {
-    looked.push({ key, kept: await look(reconciling, key) });
+    looked.push(await look(reconciling, key));
   });
   // After the look: the log is as long by now as anything that was kept, or it has lost its end.
   const names = page.map(({ namespace }) => namespace);
   const reading = await ledger.read(log, names).catch(missing);
   if (reading === undefined) return 0;
   const ended = await endedAmong(ledger, log, looked);
-  await abreast(looked, async ({ key, kept }) => {
-    const held = reading.held.get(key.namespace);
+  await abreast(looked, async (each) => {
+    const held = reading.held.get(each.key.namespace);
     if (held === undefined) throw new Error("reconcile: a namespace was read and is not there");
-    const own = computed(held, clock.now());
-    await compare(reconciling, { key, kept, held, own, ended }, found).catch(next);
+    // Of the time of the look: a month may end in between.
+    const own = computed(held, each.at);
+    await compare(reconciling, { ...each, held, own, ended }, found).catch(later);
   });
   return page.length;
 }
@@ -124,7 +133,7 @@ function missing(error: unknown): undefined {
 }
 
 /** One namespace that moves faster than it is read keeps nobody else waiting: it has its turn in the next round. */
-function next(error: unknown): void {
+function later(error: unknown): undefined {
   if (!(error instanceof Problem && error.code === "busy")) throw error;
 }
 
@@ -159,6 +168,7 @@ async function compare(
 ): Promise<void> {
   const { readAt } = held;
   if (kept === undefined) return await bring(reconciling, key, readAt);
+  if (kept.figures.asOf === NEVER) return;
   const sums = sumsApart(kept);
   if (sums > 0n) {
     const now = reconciling.clock.now();
@@ -219,7 +229,7 @@ async function offer(
   found: Found,
 ): Promise<void> {
   const { clock, live } = reconciling;
-  const kept = await look(reconciling, key);
+  const { kept } = await look(reconciling, key);
   if (kept === undefined) return;
   const known = new Map((kept.jobs ?? []).map((job) => [job.job, job]));
   const before = clock.now() - SETTLING_MS;

@@ -1,7 +1,6 @@
 /** Drift of every kind, planted in a real Redis: found, named, repaired, and counted once. */
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import type { NamespaceKey } from "../../../src/core/quota/live.ts";
-import { reconcileRound } from "../../../src/flow/quota/reconcile-loop.ts";
 import { type FreshDatabase, freshDatabase } from "../../postgres.ts";
 import { type RedisServer, startRedis } from "../../redis.ts";
 import { ask, COMPUTE_MS, found, openProcess, type QuotaProcess, run } from "./reconciling.ts";
@@ -214,6 +213,35 @@ test("a new month is no drift: the figures of the old one are replaced", async (
   expect(await told()).toMatchObject({ used: 0n, live: 60_000n * COMPUTE_MS });
 });
 
+test("a namespace of which Redis keeps nothing is no drift, whatever this process remembers of it", async () => {
+  await ask(one, keyOf(9), run(one, 50, MINUTE_MS));
+  await ask(one, keyOf(9), { kind: "never_ran", job: "50" });
+  await redis.say("FLUSHALL");
+  expect(await found(one)).toEqual([]);
+  expect(await redis.say("DBSIZE")).toBe(0);
+});
+
+test("a month that ends between the look and the comparison is no drift", async () => {
+  await report(3);
+  time = Date.UTC(2026, 11, 1) - 1;
+  await ask(one, keyOf(), run(one, 50, MINUTE_MS));
+  const { ledger } = one;
+  const midnight: QuotaProcess = {
+    ...one,
+    ledger: {
+      hold: (key, wants) => ledger.hold(key, wants),
+      onLog: (name, jobs) => ledger.onLog(name, jobs),
+      loaded: () => ledger.loaded(),
+      close: () => ledger.close(),
+      read: async (name, namespaces) => {
+        time += 1;
+        return await ledger.read(name, namespaces);
+      },
+    },
+  };
+  expect(await found(midnight)).toEqual([]);
+});
+
 test("a Redis that keeps namespaces of a log that is not there harms no round", async () => {
   const from = nameOf();
   await ask(one, keyOf(), run(one, 50, MINUTE_MS));
@@ -239,39 +267,6 @@ test("T50: for every namespace, what is shown as used is the sum over the entrie
         and namespace_id = ${namespace} and not_billable = ''`;
     expect(used).toBe(BigInt(Math.round(Number(row?.sum) * 1_000_000)));
   }
-});
-
-test("one process compares at a time; who was killed at it is replaced when its claim runs out", async () => {
-  await db.owner`truncate reconciliations`;
-  await ask(one, keyOf(), run(one, 50, MINUTE_MS));
-  const round = async (reconciling: QuotaProcess) => {
-    const rounds = { reconciling, sql: db.writer, onDrift: () => undefined };
-    return (await reconcileRound(rounds)).namespaces;
-  };
-  expect([await round(one), await round(other)]).toEqual([1, undefined]);
-  time += 30_000;
-  const claims = await Promise.all([round(one), round(other)]);
-  expect(claims.filter((count) => count !== undefined)).toEqual([1]);
-  // Killed in the middle: nobody has ended the round.
-  await db.writer`update reconciliations set due_at = ${new Date(time + 45_000)}`;
-  time += 44_999;
-  expect(await round(other)).toBeUndefined();
-  time += 1;
-  expect(await round(other)).toBe(1);
-});
-
-test("more than a compute minute off is an alarm, and less is none", async () => {
-  const offBy = async (ms: number) => {
-    await db.owner`truncate reconciliations`;
-    await redis.say("HSET", nameOf(), "l", String(BigInt(ms) * COMPUTE_MS));
-    const rounds = { reconciling: one, sql: db.writer, onDrift: () => undefined };
-    const { alarming, drift } = await reconcileRound(rounds);
-    return [alarming, Object.fromEntries(drift)];
-  };
-  await ask(one, keyOf(), run(one, 50, 5 * MINUTE_MS));
-  expect(await offBy(4 * MINUTE_MS)).toEqual([false, { sums: 1 }]);
-  expect(await offBy(4 * MINUTE_MS - 1)).toEqual([true, { sums: 1 }]);
-  expect(await offBy(5 * MINUTE_MS)).toEqual([false, {}]);
 });
 
 test("without a Redis the process' own copy is held against the log", async () => {
