@@ -12,10 +12,12 @@ export class Account {
   /** @param unknown jobs whose ids nobody told, beside those of the beat */
   beat({ heard, stop, unplaced, troubles }: Beat, unknown: number): void {
     const without = unknown + unplaced;
-    const figures = `${heard} running jobs were answered, ${stop.size} of them beyond their quota.`;
+    const figures = `Running jobs: ${heard} answered, ${stop.size} of them beyond quota.`;
     this.sentences([
       figures,
-      ...(without === 0 ? [] : [`${without} running jobs cannot be placed, and count nowhere.`]),
+      ...(without === 0
+        ? []
+        : [`Running jobs that cannot be placed, and count nowhere: ${without}.`]),
       ...troubles,
     ]);
   }

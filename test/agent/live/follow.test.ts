@@ -66,7 +66,7 @@ function said(): string {
 
 test("what the runner lists is heard of, under the ids that its usage log taught", async () => {
   start();
-  await eventually(() => expect(said()).toContain("1 running jobs were answered, 0 of them"));
+  await eventually(() => expect(said()).toContain("Running jobs: 1 answered, 0 of them"));
   expect(stage.service.heartbeats[0]).toMatchObject({
     runner: { system_id: "s_1818892f902b", uuid: RUNNER },
     jobs: [{ id: JOB, elapsed_ms: "60500", project_id: "50010", root_namespace_id: "1001" }],
@@ -74,13 +74,13 @@ test("what the runner lists is heard of, under the ids that its usage log taught
   list = listed(JOB, "g/p", "1h0m0s");
   await eventually(() => expect(stage.service.heardOf(JOB)?.elapsed_ms).toBe("3600000"));
   stage.service.beyond.add(JOB);
-  await eventually(() => expect(said()).toContain("1 running jobs were answered, 1 of them"));
+  await eventually(() => expect(said()).toContain("Running jobs: 1 answered, 1 of them"));
 });
 
 test("a job of a project that was never learnt is counted and said, not guessed", async () => {
   list += listed("8", "g/new", "1s");
   start();
-  await eventually(() => expect(said()).toContain("1 running jobs cannot be placed"));
+  await eventually(() => expect(said()).toContain("cannot be placed, and count nowhere: 1."));
   expect(stage.service.heardOf("8")).toBeUndefined();
   const line = usageLine().replace(
     "https://gitlab.example/x",
@@ -95,7 +95,7 @@ test("where the host has several runners of the instance, the list does not say 
   const text = await stage.host.withState((state) => JSON.stringify(state.settings));
   writeFileSync(path, text.replace('"runners":[', '"runners":["another",'));
   start();
-  await eventually(() => expect(said()).toContain("1 running jobs cannot be placed"));
+  await eventually(() => expect(said()).toContain("cannot be placed, and count nowhere: 1."));
   expect(stage.service.heartbeats).toEqual([]);
 });
 

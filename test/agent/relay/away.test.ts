@@ -103,7 +103,7 @@ test("a job of an instance that is not enrolled here is counted, said, and passe
   await runThrough();
   const job = await house.begun("43");
   await eventually(() =>
-    expect(house.notices.join()).toContain("1 running jobs cannot be placed, and count nowhere."),
+    expect(house.notices.join()).toContain("cannot be placed, and count nowhere: 1."),
   );
   await job.finish("success");
 });
