@@ -104,6 +104,8 @@ interface Ended {
   upTo: bigint;
 }
 
+const NOBODY: ReadonlySet<string> = new Set();
+
 /**
  * Those heartbeats whose job is on the log: a late one must not add again what the report has added. A job
  * that this process has not looked up is looked up, once; from then on what is committed tells.
@@ -116,6 +118,7 @@ async function endedAmong(
 ): Promise<Ended> {
   const jobs = asks.flatMap(({ kind, job }) => (kind === "run" ? [job] : []));
   let looked = held.asOf;
+  if (jobs.length === 0) return { jobs: NOBODY, upTo: looked };
   const unknown = jobs.filter((job) => {
     const at = seen.absentAt(log, job);
     if (at === undefined || at < held.since || at > held.asOf) return true;
