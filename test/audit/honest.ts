@@ -51,8 +51,6 @@ export function honestLog(id = LOG_ID): { log: TestLog; agent: Agent; other: Age
   log.write("project_class", { ...named, ...oss });
   log.write("project_class", { ...named, ...oss, class: "contribution", project_id: "12" });
   log.write("quota", limit("1", "10000"));
-  log.write("pack", pack("1"));
-  log.write("pack", { ...pack("2"), minutes: "0", expires_in: "2026-11-01" });
   const agent = log.enrol(2, [line("runner-a"), line("runner-b", { machine_type: "gpu" })]);
   const own = line("runner-c", { runner_type: "group", tracking: "self_managed", runner_id: "8" });
   const other = log.enrol(3, [own], ["5"]);
@@ -84,5 +82,7 @@ export function honestLog(id = LOG_ID): { log: TestLog; agent: Agent; other: Age
     salt: SALT,
   });
   log.submit(heir, { job: "9" });
+  log.write("pack", pack("1"));
+  log.write("pack", { ...pack("2"), minutes: "0", expires_in: "2026-11-01" });
   return { log, agent, other };
 }
