@@ -105,6 +105,19 @@ test("T58: a key that was revoked or rotated is not heard any more, and its succ
   expect([alone.status, alone.json["code"]]).toEqual([409, "key-has-ended"]);
 });
 
+test("G20: a runner that is taken out of service while a build runs hides nothing of it", async () => {
+  const [seed, uuid] = [11, "withdrawn"];
+  await newAgent(house, desk.log, seed, { uuid, runner_id: "6" });
+  const id = await desk.namespace({ monthly_minutes: "10" });
+  const job = { id: "201", root_namespace_id: id, elapsed_ms: minutes(4) };
+  await desk.heard(heartbeatOf(seed, desk.log, [job], uuid));
+  const end = { log: desk.log, last_trusted_counter: "0", reason: "withdrawn" };
+  const route = `POST /v1/keys/${kidOf(seed)}/revoke`;
+  await ask(house, route, { token: desk.token, json: end });
+  expect(await refusedAs(heartbeatOf(seed, desk.log, [job], uuid))).toEqual(["key-has-ended"]);
+  expect(await desk.remaining(id)).toBe("6.0000");
+});
+
 test("each refusal has its code, in the order of judgement, and touches none of its neighbours", async () => {
   const other = await newLog(house, "somebody else's", 9);
   const good = heartbeatOf(1, desk.log, [{ id: "91" }]);

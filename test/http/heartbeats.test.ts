@@ -102,7 +102,7 @@ test.each([
   },
 );
 
-test("G20: a silent agent gives nothing back, until the report is on the log or the time is over", async () => {
+test("a silent agent gives nothing back, until the report is on the log or the time is over", async () => {
   const id = await desk.namespace({ monthly_minutes: "10" });
   const job = { id: "31", root_namespace_id: id, elapsed_ms: minutes(4), timeout_ms: minutes(60) };
   await desk.heard(heartbeatOf(1, desk.log, [job]));

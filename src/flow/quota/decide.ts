@@ -12,6 +12,7 @@ import { instantText, milliseconds, type Tracking } from "../../core/unit.ts";
 import type { Appender } from "../log/append.ts";
 import { type Asked, type AskedResult, type Asking, askNamespace, type Source } from "./ask.ts";
 import { ANY_MACHINE, liveCharge } from "./live-rate.ts";
+import { recentPrefix } from "./recent-prefix.ts";
 import type { Stopped, Stops } from "./stops.ts";
 
 export interface Quotaing extends Asking {
@@ -91,7 +92,8 @@ export async function decide(
   { log, by, maxAgeMs }: { log: string; by: string; maxAgeMs: number },
   questions: readonly Question[],
 ): Promise<Decision[]> {
-  const prefix = await quotaing.appender.prefix(log);
+  const namespace = questions[0]?.namespace_id ?? "";
+  const prefix = await recentPrefix(quotaing, { log, namespace });
   const now = quotaing.clock.now();
   const at = instantText(now);
   const posed = questions.map((question): Posed | Decision => {
