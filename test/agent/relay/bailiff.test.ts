@@ -144,6 +144,20 @@ test("its last word passes however often GitLab wants it: 500, 429, 202, 412", a
   expect(gitlab.job(ID)).toMatchObject({ status: "success" });
 });
 
+test("after a last word that GitLab did not take, the rest of the log passes untold", async () => {
+  const { gitlab, stage } = house;
+  const job = await house.begun(ID);
+  stage.service.beyond.add(ID);
+  await eventually(() => expect(house.notices.join()).toContain("1 of them beyond"));
+  gitlab.misbehaviours = [
+    { on: /^PUT/, act: (_, response) => Boolean(response.writeHead(412).end()) },
+  ];
+  expect(await job.finish("success", 1)).toBe(0);
+  job.write("sent again");
+  expect(await job.patch()).toMatchObject({ status: 202, jobStatus: "running" });
+  expect(await job.finish("success")).toBe(200);
+});
+
 test("an answer that broke off before the runner had it counts for nothing: it is told by the next", async () => {
   const { gitlab, stage } = house;
   const job = await house.begun(ID);

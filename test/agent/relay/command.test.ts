@@ -90,6 +90,30 @@ test("killed in the middle of a job, it goes on with it when it starts again, wi
   expect(job.answers.filter(({ jobStatus }) => jobStatus === "failed")).toHaveLength(1);
 }, 60_000);
 
+test("killed after GitLab ended a job and before its runner was told, the runner begins and GitLab stops it", async () => {
+  const first = await start();
+  stage.service.beyond.add(ID);
+  gitlab.misbehaviours = [
+    { on: /^PUT/, act: () => false },
+    {
+      on: /^PUT/,
+      act: () => {
+        gitlab.job(ID).status = "failed";
+        return first.child.kill("SIGKILL");
+      },
+    },
+  ];
+  const closed = once(first.child, "close");
+  const job = await begin(first);
+  expect(job.answers).toMatchObject([{ status: 0 }]);
+  expect(job.aborted).toBe(false);
+  await closed;
+  await start(first.port);
+  job.write("it began");
+  expect(await job.patch()).toMatchObject({ status: 403, jobStatus: "failed" });
+  expect(job.aborted).toBe(true);
+}, 60_000);
+
 test("stopped, it ends what is under way first, and says what it did", async () => {
   const { child, runner, output } = await start();
   let answer: () => void = () => undefined;
