@@ -1,7 +1,7 @@
 /** Live usage in a real Redis and a real Cluster: what only a server can show. */
 import fc from "fast-check";
 import { Redis } from "ioredis";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import type {
   Answer,
   Ask,
@@ -208,6 +208,10 @@ test("a server that forgot the script is taught it again", async () => {
 test("a memory that is full and evicts nothing refuses what would be written, whole, and answers the rest", async () => {
   const full = await startRedis({ settings: { "maxmemory-policy": "noeviction" } });
   const store = await openLiveRedis({ kind: "single", url: full.url }, PATIENT);
+  onTestFinished(async () => {
+    await store.close();
+    await full.stop();
+  });
   const key = fresh();
   await done(store, key, command([run("1", 5n)]));
   const before = await full.say("HGETALL", nameOf(key));
@@ -215,8 +219,6 @@ test("a memory that is full and evicts nothing refuses what would be written, wh
   await expect(store.run(key, command([run("1", 9n), start("2")]))).rejects.toThrow("OOM");
   expect(allowed(await done(store, key, command([goOn("1")])))).toEqual([true]);
   expect(await full.say("HGETALL", nameOf(key))).toEqual(before);
-  await store.close();
-  await full.stop();
 });
 
 test("a key lives a day longer than the last of its jobs, and looking at it does not prolong that", async () => {
