@@ -43,7 +43,7 @@ export interface Asked {
 export type Source = "redis" | "process";
 
 /** `onLog`: the job has ended, and its usage is among what the figures are made of. */
-export type AskedResult = Result & { readonly onLog: boolean };
+export type AskedResult = Result & { readonly onLog?: true };
 
 export interface AskOptions {
   /** How old the figures may be, where newer ones can be had. */
@@ -230,14 +230,15 @@ function resultsOf(
   asks: readonly Ask[],
   results: readonly Result[],
   ended: ReadonlySet<string>,
-): AskedResult[] {
+): readonly AskedResult[] {
+  if (ended.size === 0) return results;
   let next = 0;
   return asks.map((ask) => {
     if (isEnded(ask, ended)) return ON_LOG;
     const result = results[next];
     next += 1;
     if (result === undefined) throw new Error("ask: an ask without its result");
-    return { ...result, onLog: false };
+    return result;
   });
 }
 

@@ -212,17 +212,14 @@ function verdictOf(
 type Shown = Omit<Decision, keyof Verdict | "job_id" | "namespace_id" | "job_status">;
 
 function shownOf({ ageMs, figures, live, shown, source }: Asked): Shown {
+  const { month } = shown;
+  const place = { month, as_of: String(figures.asOf), age_ms: String(ageMs), source };
+  if (shown.unlimited || shown.platform === "dedicated") return place;
   const left = remaining(shown, live);
-  const isBound = !shown.unlimited && shown.platform !== "dedicated";
   return {
-    ...(isBound && {
-      remaining_compute_ms: formatSignedComputeMs(left),
-      remaining_minutes: signedComputeMinutes(left),
-    }),
-    month: shown.month,
-    as_of: String(figures.asOf),
-    age_ms: String(ageMs),
-    source,
+    remaining_compute_ms: formatSignedComputeMs(left),
+    remaining_minutes: signedComputeMinutes(left),
+    ...place,
   };
 }
 

@@ -165,7 +165,7 @@ test("a job is looked up once, and after that what is committed tells", async ()
   expect(looked).toEqual(["1601", "1602"]);
   await report("16", "1601", 9);
   const asked = await askNamespace(counting, key, [run("1601", 5), run("1602", 5)], NEWEST);
-  expect(asked.results.map(({ onLog }) => onLog)).toEqual([true, false]);
+  expect(asked.results.map(({ onLog = false }) => onLog)).toEqual([true, false]);
   expect(looked).toHaveLength(2);
 });
 
