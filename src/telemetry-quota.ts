@@ -36,6 +36,7 @@ export interface Reconciled {
 export interface QuotaSources {
   redis: () => Redis;
   ledger: () => { namespaces: number; logs: number };
+  stopsDropped: () => number;
 }
 
 const STATES: readonly Redis[] = ["up", "away", "none"];
@@ -140,7 +141,7 @@ function reconcilerMetrics(registers: Registry[]): QuotaMetrics["reconciled"] {
   };
 }
 
-function watchQuota(registers: Registry[], { ledger, redis }: QuotaSources): void {
+function watchQuota(registers: Registry[], { ledger, redis, stopsDropped }: QuotaSources): void {
   new Gauge({
     name: "minutebook_redis_state",
     help: "1 at what this process has of Redis: up, away, or none configured",
@@ -157,6 +158,14 @@ function watchQuota(registers: Registry[], { ledger, redis }: QuotaSources): voi
     registers,
     collect() {
       this.set(ledger().namespaces);
+    },
+  });
+  new Gauge({
+    name: "minutebook_quota_stops_dropped",
+    help: "Stops of which no receipt was kept",
+    registers,
+    collect() {
+      this.set(stopsDropped());
     },
   });
   new Gauge({

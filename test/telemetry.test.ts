@@ -61,6 +61,7 @@ test("gauges are read when they are asked for, and a code that is over is not ke
     }),
     redis: () => redis,
     ledger: () => ({ namespaces: 9, logs: 10 }),
+    stopsDropped: () => 3,
   });
   const first = (await metrics.text()).text;
   expect(first).toContain('minutebook_refused_logs{code="log-behind"} 2');
@@ -73,6 +74,7 @@ test("gauges are read when they are asked for, and a code that is over is not ke
   expect(first).toContain('minutebook_redis_state{state="up"} 1');
   expect(first).toContain("minutebook_quota_ledger_namespaces 9");
   expect(first).toContain("minutebook_quota_ledger_logs 10");
+  expect(first).toContain("minutebook_quota_stops_dropped 3");
   refused.length = 0;
   lag.ms = 0;
   redis = "away";
@@ -93,6 +95,7 @@ test("decisions are counted by ask, answer and source, drift by kind, and no nam
     anchors: () => ({ state: "none", logs: 0, lag_ms: 0, unpublished: { logs: 0, lag_ms: 0 } }),
     redis: () => "none",
     ledger: () => ({ namespaces: 0, logs: 0 }),
+    stopsDropped: () => 0,
   });
   const start = { ask: "start", source: "redis" } as const;
   const decisions = [

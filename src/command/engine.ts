@@ -79,6 +79,7 @@ export function startEngine(options: {
     anchors: () => background.anchors(),
     redis: live.state,
     ledger: () => quota.ledger.loaded(),
+    stopsDropped: () => quota.stops.dropped(),
   });
   const appender = openAppender({
     ...{ sql, clock, random, hash, guard },
