@@ -12,7 +12,7 @@ type At = Pick<Service, "url">;
 let version = 0;
 let namespaces = 1_000;
 
-interface Limit {
+export interface Limit {
   monthly_minutes: string;
   beyond?: "stop" | "bill";
   cap?: string;
@@ -39,8 +39,9 @@ export class Desk {
   /** One that nobody else uses, and its id. */
   async namespace(limit: Limit): Promise<string> {
     namespaces += 1;
-    await this.limit(String(namespaces), limit);
-    return String(namespaces);
+    const name = String(namespaces);
+    await this.limit(name, limit);
+    return name;
   }
 
   async limit(namespace: string, limit: Limit): Promise<void> {
