@@ -12,6 +12,9 @@ import type { SignedReport } from "../src/flow/report/verify.ts";
 
 const PKCS8_ED25519 = Buffer.from("302e020100300506032b657004220420", "hex");
 const MINUTE_MS = 60_000;
+const SYSTEM_ID = "s_1818892f902b";
+/** Above the ids of all jobs that have ended. */
+const LIVE_JOBS = 20_000_000_000;
 
 export const RUNNER = {
   uuid: "5d8f6f0e-6b64-4a39-9d8a-0f5d64a1c001",
@@ -50,6 +53,26 @@ export class Fleet {
     return Array.from({ length: count }, () => this.#signed(TYP.report, this.#report(namespaces)));
   }
 
+  /** What its hosts say of jobs `from` … `to`−1, a JWS for each `each` of them; spread as reports are. */
+  heartbeats(
+    { from, to, each }: { from: number; to: number; each: number },
+    { namespaces, elapsedMs }: { namespaces: number; elapsedMs: number },
+  ): string[] {
+    const texts: string[] = [];
+    for (let first = from; first < to; first += each) {
+      const jobs = Array.from({ length: Math.min(each, to - first) }, (_, i) => ({
+        elapsed_ms: String(elapsedMs),
+        id: String(LIVE_JOBS + first + i),
+        ...placeOf(first + i, namespaces),
+        timeout_ms: String(60 * MINUTE_MS),
+      }));
+      const issued_at = new Date().toISOString();
+      const runner = { system_id: SYSTEM_ID, uuid: RUNNER.uuid };
+      texts.push(this.#signed(TYP.heartbeat, { issued_at, jobs, log: this.log, runner }));
+    }
+    return texts;
+  }
+
   /** As the verifier hands them to append. */
   verdicts(count: number, namespaces: number): SignedReport[] {
     return Array.from({ length: count }, () => {
@@ -77,11 +100,10 @@ export class Fleet {
       job: {
         id: String(9_000_000_000 + job),
         pipeline_id: String(3_000_000_000 + (job >> 2)),
-        project_id: String(50_000 + (job % namespaces)),
-        root_namespace_id: String(1_000 + (job % namespaces)),
+        ...placeOf(job, namespaces),
       },
       log: this.log,
-      runner: { executor: "docker+machine", system_id: "s_1818892f902b", uuid: RUNNER.uuid },
+      runner: { executor: "docker+machine", system_id: SYSTEM_ID, uuid: RUNNER.uuid },
       usage: {
         duration_ms: String(MINUTE_MS),
         failure_reason: "",
@@ -91,4 +113,13 @@ export class Fleet {
       },
     };
   }
+}
+
+/** The root namespace of a job, and its one project. */
+export function placeOf(
+  job: number,
+  namespaces: number,
+): { project_id: string; root_namespace_id: string } {
+  const place = job % namespaces;
+  return { project_id: String(50_000 + place), root_namespace_id: String(1_000 + place) };
 }

@@ -15,13 +15,17 @@ export interface LoadResult {
   bodies: string[];
 }
 
-/** One POST with its headers, ready to be written. */
-export function post(url: URL, contentType: string, body: string): Buffer {
+/**
+ * One POST with its headers, ready to be written.
+ * @param token a bearer's, where the route asks for one
+ */
+export function post(url: URL, contentType: string, body: string, token?: string): Buffer {
   const head = [
     `POST ${url.pathname} HTTP/1.1`,
     `host: ${url.host}`,
     `content-type: ${contentType}`,
     `content-length: ${Buffer.byteLength(body)}`,
+    ...(token === undefined ? [] : [`authorization: Bearer ${token}`]),
   ];
   return Buffer.from(`${head.join("\r\n")}\r\n\r\n${body}`);
 }

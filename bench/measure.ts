@@ -6,8 +6,8 @@ export const ROUNDS = 7;
 export interface Row {
   row: string;
   against: string;
-  /** The ratio that DESIGN asks for; `at-most` rows must not pass it. */
-  bound: { kind: "at-least" | "at-most"; ratio: number };
+  /** The ratio that DESIGN asks for, where it does; `at-most` rows must not pass it. */
+  bound?: { kind: "at-least" | "at-most"; ratio: number };
   unit: string;
   a: number[];
   b: number[];
@@ -25,6 +25,7 @@ export function median(values: readonly number[]): number {
 export const ratioOf = (row: Row): number => median(row.a) / median(row.b);
 
 export function holds(row: Row): boolean {
+  if (row.bound === undefined) return true;
   const ratio = ratioOf(row);
   return row.bound.kind === "at-least" ? ratio >= row.bound.ratio : ratio <= row.bound.ratio;
 }
@@ -70,22 +71,25 @@ export async function seconds(work: () => Promise<unknown>): Promise<number> {
 /** @param judge whether to say which ratios hold */
 export function table(rows: readonly Row[], judge: boolean): string {
   const lines = rows.map((row) => {
-    const sign = row.bound.kind === "at-least" ? "≥" : "≤";
     const notes = Object.entries(row.notes ?? {}).map(([name, value]) => `${name} ${value}`);
     return [
       row.row,
       row.against,
-      `${sign} ${row.bound.ratio}`,
+      written(row.bound),
       ratioOf(row).toFixed(2),
       `${figure(median(row.a))} : ${figure(median(row.b))} ${row.unit}`,
       notes.join(", "),
-      ...(judge ? [holds(row) ? "yes" : "NO"] : []),
+      ...(judge ? [row.bound === undefined ? "" : holds(row) ? "yes" : "NO"] : []),
     ];
   });
   const head = ["row", "against", "bound", "ratio", "medians", "also", ...(judge ? ["holds"] : [])];
   return [head, head.map(() => "---"), ...lines]
     .map((cells) => `| ${cells.join(" | ")} |`)
     .join("\n");
+}
+
+function written(bound: Row["bound"]): string {
+  return bound === undefined ? "" : `${bound.kind === "at-least" ? "≥" : "≤"} ${bound.ratio}`;
 }
 
 const figure = (value: number): string =>

@@ -11,6 +11,7 @@ import { audit } from "./audit.ts";
 import { type Context, openHistories } from "./history.ts";
 import { logs } from "./logs.ts";
 import { holds, type Row, ratioOf, table } from "./measure.ts";
+import { decision, decisions, heartbeats } from "./quota.ts";
 import { refresh } from "./refresh.ts";
 import { batches, namespace, single } from "./reports.ts";
 import { seal } from "./seal.ts";
@@ -19,11 +20,14 @@ import { FULL, QUICK, type Run, type Sizes } from "./sizes.ts";
 
 type Bench = (context: Context) => Promise<Row>;
 
-/** In the order of DESIGN §16; the audit comes before what lets its log grow. */
+/** Reports are measured before anything asks for quota; the audit comes before what lets its log grow. */
 const ROWS: Readonly<Record<string, Bench>> = {
   batches,
   single,
   namespace,
+  decisions,
+  decision,
+  heartbeats,
   append,
   audit,
   refresh,

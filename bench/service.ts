@@ -9,6 +9,7 @@ import { dataFolder } from "../src/command/folder.ts";
 import { localToken } from "../src/command/issuer.ts";
 import { applySetup } from "../src/command/setup.ts";
 import { readSigningKey } from "../src/custody.ts";
+import { startRedis } from "../src/embedded/redis.ts";
 import { Fleet, RUNNER } from "./fleet.ts";
 import type { Run } from "./sizes.ts";
 
@@ -20,6 +21,10 @@ const LONG_AGO = "2020-01-01T00:00:00.000Z";
 
 export interface BenchService {
   pid: number;
+  api: Api;
+  log: string;
+  /** The Redis that it keeps live usage in; undefined: there is no program for one. */
+  redis: string | undefined;
   reports: URL;
   fleet: Fleet;
   /** The claim that brought the fleet's key. */
@@ -28,17 +33,22 @@ export interface BenchService {
   settled(): Promise<void>;
 }
 
-export function openService({ folder, defer }: Run): () => Promise<BenchService> {
+export function openService({ folder, say, defer }: Run): () => Promise<BenchService> {
   let started: Promise<BenchService> | undefined;
   return () => {
-    started ??= start(join(folder, "service"), defer);
+    started ??= start(join(folder, "service"), { say, defer });
     return started;
   };
 }
 
-async function start(data: string, defer: Run["defer"]): Promise<BenchService> {
+async function start(
+  data: string,
+  { say, defer }: Pick<Run, "say" | "defer">,
+): Promise<BenchService> {
+  const redis = await startRedis({ folder: `${data}-redis`, log: say });
+  if (redis !== undefined) defer(redis.stop);
   const child = spawn(process.execPath, [COMMAND, "serve", "--data", data, "--json"], {
-    env: { ...process.env, LOG_LEVEL: "warn" },
+    env: { ...process.env, LOG_LEVEL: "warn", ...(redis && { REDIS_URL: redis.url }) },
     stdio: ["ignore", "pipe", "inherit"],
   });
   defer(() => ended(child));
@@ -54,6 +64,9 @@ async function start(data: string, defer: Run["defer"]): Promise<BenchService> {
   await call(api, "POST", "/v1/enrolments/claim", { token, claim });
   return {
     pid: child.pid ?? 0,
+    api,
+    log: made.log,
+    redis: redis?.url,
     reports: new URL("/v1/reports", server),
     fleet,
     claim,

@@ -10,6 +10,10 @@ export interface Sizes {
   /** Reports of one round through append, and builds of one round of its counterpart. */
   appended: number;
   counted: number;
+  /** Quota decisions of one round, many a request and one a request, and jobs in heartbeats. */
+  decided: number;
+  asked: number;
+  heard: number;
   /** Entries of the two logs whose age must make no difference. */
   large: number;
   small: number;
@@ -28,6 +32,9 @@ export const FULL: Sizes = {
   single: 10_000,
   appended: 20_000,
   counted: 1_500,
+  decided: 50_000,
+  asked: 2_000,
+  heard: 40_000,
   large: 100_000,
   small: 10_000,
   refreshed: 10_000,
@@ -44,6 +51,9 @@ export const QUICK: Sizes = {
   single: 2_000,
   appended: 4_000,
   counted: 300,
+  decided: 10_000,
+  asked: 500,
+  heard: 8_000,
   large: 8_000,
   small: 2_000,
   refreshed: 1_000,

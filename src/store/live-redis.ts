@@ -3,7 +3,7 @@
  * not answered in time, or cannot be sent at once, fails: there is another place to ask.
  */
 import { createHash } from "node:crypto";
-import { Cluster, Redis, type RedisOptions } from "ioredis";
+import { Cluster, Redis, type RedisOptions, ReplyError } from "ioredis";
 import type { LiveStore, NamespaceKey } from "../core/quota/live.ts";
 import { readReply, writeCommand } from "./live-reply.ts";
 import { LIVE_SCRIPT } from "./live-script.ts";
@@ -24,6 +24,8 @@ const ANSWER_MS_MAX = 250;
 const CONNECT_MS_MAX = 1_000;
 const RECONNECT_MS_MAX = 500;
 const SCAN_COUNT = 500;
+/** Of one command; some seventy namespaces: a millisecond or two, in which the server does nothing else. */
+const WORDS_MAX = 1_000;
 const PREFIX = "minutebook:quota:";
 const SHA = createHash("sha1").update(LIVE_SCRIPT).digest("hex");
 
@@ -50,11 +52,10 @@ export async function openLiveRedis(
   const isReady = new Promise<void>((ready) => client.once("ready", () => ready()));
   await inTime(isReady, CONNECT_MS_MAX).catch(() => undefined);
   const masters = (): Redis[] => (client instanceof Cluster ? client.nodes("master") : [client]);
+  const evaluate = gathering(client, answerMsMax);
   return {
     run: async (key, command) => {
-      const name = nameOf(key);
-      const args = writeCommand(command);
-      return readReply(command, await inTime(evaluate(client, name, args), answerMsMax));
+      return readReply(command, await evaluate(nameOf(key), writeCommand(command)));
     },
     walk: async function* () {
       for (const master of masters()) yield* walk(master, answerMsMax);
@@ -91,13 +92,72 @@ function connect(place: RedisPlace): Redis | Cluster {
   });
 }
 
+/** What one namespace is asked, and who waits for the answer. */
+interface Call {
+  name: string;
+  args: readonly string[];
+  resolve: (reply: unknown) => void;
+  reject: (error: unknown) => void;
+}
+
+/**
+ * The script, for one namespace. What is asked of a single server in one turn goes to it as one command, in which
+ * a namespace costs less than half of what it costs alone; of a Cluster each is a command, wherever it is kept.
+ */
+function gathering(
+  client: Redis | Cluster,
+  answerMsMax: number,
+): (name: string, args: readonly string[]) => Promise<unknown> {
+  let waiting: Call[] = [];
+  const send = async (calls: readonly Call[]): Promise<void> => {
+    try {
+      const replies = await inTime(evaluate(client, calls), answerMsMax);
+      if (!Array.isArray(replies)) throw new Error("redis: not a reply of the script");
+      for (const [i, { resolve }] of calls.entries()) resolve(replies[i]);
+    } catch (error) {
+      // What is refused of one namespace is no answer to the others; asked again, each says what it said.
+      if (calls.length > 1 && error instanceof ReplyError)
+        for (const call of calls) void send([call]);
+      else for (const { reject } of calls) reject(error);
+    }
+  };
+  const flush = (): void => {
+    const calls = waiting;
+    waiting = [];
+    const groups = client instanceof Cluster ? calls.map((call) => [call]) : grouped(calls);
+    for (const group of groups) void send(group);
+  };
+  return (name, args) =>
+    new Promise((resolve, reject) => {
+      if (waiting.length === 0) process.nextTick(flush);
+      waiting.push({ name, args, resolve, reject });
+    });
+}
+
+/** In their order; more words than go into one command only where one namespace has them. */
+function grouped(calls: readonly Call[]): Call[][] {
+  const groups: Call[][] = [];
+  let words = WORDS_MAX;
+  for (const call of calls) {
+    words += call.args.length;
+    if (words > WORDS_MAX) {
+      groups.push([]);
+      words = call.args.length;
+    }
+    groups.at(-1)?.push(call);
+  }
+  return groups;
+}
+
 /** A server that was started anew, or took over, does not know the script: EVAL teaches it. */
-async function evaluate(client: Redis | Cluster, name: string, args: string[]): Promise<unknown> {
+async function evaluate(client: Redis | Cluster, calls: readonly Call[]): Promise<unknown> {
+  const own = calls.flatMap(({ args }) => [String(args.length), ...args]);
+  const words = [...calls.map(({ name }) => name), ...own];
   try {
-    return await client.evalsha(SHA, 1, name, ...args);
+    return await client.evalsha(SHA, calls.length, ...words);
   } catch (error) {
     if (!(error instanceof Error && error.message.startsWith("NOSCRIPT"))) throw error;
-    return await client.eval(LIVE_SCRIPT, 1, name, ...args);
+    return await client.eval(LIVE_SCRIPT, calls.length, ...words);
   }
 }
 

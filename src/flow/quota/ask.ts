@@ -183,8 +183,10 @@ function computed({ facts, asOf, touched, readAt }: Held, now: number): Computed
   const last = known.get(facts);
   if (last !== undefined && last.figures.from <= now && now < last.figures.until) {
     const { figures, quota } = last;
-    const same = figures.asOf === asOf && figures.readAt === readAt;
-    return same ? last : { quota, figures: { ...figures, asOf, touched, readAt } };
+    if (figures.asOf === asOf && figures.readAt === readAt) return last;
+    const moved = { quota, figures: { ...figures, asOf, touched, readAt } };
+    known.set(facts, moved);
+    return moved;
   }
   const quota = quotaAt(facts, instantText(now));
   const fresh = { quota, figures: figuresOf(quota, { asOf, touched, readAt }) };
