@@ -14,8 +14,12 @@ export type RedisPlace =
   | { kind: "cluster"; urls: readonly string[] };
 
 export interface RedisStore extends LiveStore {
-  /** The server that answers for the namespace: what one cannot do, another still can. */
+  /** The server that answers for the namespace: what one cannot do, another still can. Empty in a Cluster: none does. */
   part(key: NamespaceKey): string;
+  /** All servers that answer for anything now: who was replaced is none of them any more. */
+  parts(): readonly string[];
+  /** The namespaces of one server; of a server that is no part, none. */
+  walk(part?: string): AsyncIterable<readonly NamespaceKey[]>;
   connected(): boolean;
 }
 
@@ -51,15 +55,21 @@ export async function openLiveRedis(
   client.on("error", () => undefined);
   const isReady = new Promise<void>((ready) => client.once("ready", () => ready()));
   await inTime(isReady, CONNECT_MS_MAX).catch(() => undefined);
-  const masters = (): Redis[] => (client instanceof Cluster ? client.nodes("master") : [client]);
+  const masters = (): ReadonlyMap<string, Redis> =>
+    client instanceof Cluster
+      ? new Map(client.nodes("master").map((node) => [partOf(node), node]))
+      : new Map([["", client]]);
   const evaluate = gathering(client, answerMsMax);
   return {
     run: async (key, command) => {
       return readReply(command, await evaluate(nameOf(key), writeCommand(command)));
     },
-    walk: async function* () {
-      for (const master of masters()) yield* walk(master, answerMsMax);
+    walk: async function* (part) {
+      for (const [name, master] of masters()) {
+        if (part === undefined || part === name) yield* walk(master, answerMsMax);
+      }
     },
+    parts: () => [...masters().keys()],
     part: (key) =>
       client instanceof Cluster ? (client.slots[slotOf(nameOf(key))]?.[0] ?? "") : "",
     connected: () => client.status === "ready",
@@ -159,6 +169,11 @@ async function evaluate(client: Redis | Cluster, calls: readonly Call[]): Promis
     if (!(error instanceof Error && error.message.startsWith("NOSCRIPT"))) throw error;
     return await client.eval(LIVE_SCRIPT, calls.length, ...words);
   }
+}
+
+/** As the slots of a Cluster name it. */
+function partOf({ options }: Redis): string {
+  return `${options.host}:${options.port}`;
 }
 
 async function* walk(master: Redis, answerMsMax: number): AsyncIterable<readonly NamespaceKey[]> {

@@ -41,7 +41,6 @@ export async function compareAll(reconciling: Reconciling, found: Found): Promis
   const { live } = reconciling;
   let namespaces = 0;
   for await (const page of pages(live.walk())) {
-    if (live.state() === "away") break;
     namespaces += await comparePage(reconciling, page, found);
   }
   return namespaces;
@@ -54,6 +53,7 @@ export async function compareAll(reconciling: Reconciling, found: Found): Promis
 export async function offerAgain(reconciling: Reconciling, found: Found): Promise<void> {
   const { live } = reconciling;
   if (live.state() === "none") return;
+  await live.retry();
   const own: Asking = {
     ...reconciling,
     live: {
@@ -89,15 +89,16 @@ interface Looked {
   key: NamespaceKey;
   /** Epoch milliseconds. */
   at: number;
-  /** Undefined: it does not hold at that time, or Redis is away. */
+  /** Undefined: it does not hold at that time. */
   kept: Done | undefined;
 }
 
-async function look({ clock, live }: Reconciling, key: NamespaceKey): Promise<Looked> {
+/** Undefined: its server is away, and this process' copy is not what is compared. */
+async function look({ clock, live }: Reconciling, key: NamespaceKey): Promise<Looked | undefined> {
   const at = clock.now();
   const { answer, source } = await live.run(key, glance(at));
-  const isKept = source === "redis" || live.state() === "none";
-  return { key, at, kept: answer.kind === "done" && isKept ? answer : undefined };
+  if (source === "process" && live.state() !== "none") return undefined;
+  return { key, at, kept: answer.kind === "done" ? answer : undefined };
 }
 
 async function comparePage(
@@ -109,10 +110,12 @@ async function comparePage(
   const [{ log } = { log: "" }] = page;
   const looked: Looked[] = [];
   await abreast(page, async (key) => {
-    looked.push(await look(reconciling, key));
+    const seen = await look(reconciling, key);
+    if (seen !== undefined) looked.push(seen);
   });
+  if (looked.length === 0) return 0;
   // After the look: the log is as long by now as anything that was kept, or it has lost its end.
-  const names = page.map(({ namespace }) => namespace);
+  const names = looked.map(({ key }) => key.namespace);
   const reading = await ledger.read(log, names).catch(missing);
   if (reading === undefined) return 0;
   const ended = await endedAmong(ledger, log, looked);
@@ -123,7 +126,7 @@ async function comparePage(
     const own = computed(held, each.at);
     await compare(reconciling, { ...each, held, own, ended }, found).catch(later);
   });
-  return page.length;
+  return looked.length;
 }
 
 /** A Redis that outlived a database has keys of logs that are not there; they run out by themselves. */
@@ -229,7 +232,7 @@ async function offer(
   found: Found,
 ): Promise<void> {
   const { clock, live } = reconciling;
-  const { kept } = await look(reconciling, key);
+  const kept = (await look(reconciling, key))?.kept;
   if (kept === undefined) return;
   const known = new Map((kept.jobs ?? []).map((job) => [job.job, job]));
   const before = clock.now() - SETTLING_MS;

@@ -5,6 +5,7 @@
 import type { Answer, Ask, Command, LiveStore, NamespaceKey } from "../../core/quota/live.ts";
 import type { RedisStore } from "../../store/live-redis.ts";
 import type { Clock } from "../clock.ts";
+import { Breaker } from "./breaker.ts";
 
 export interface Live {
   /** @returns `source`: who answered; never rejects because Redis is away */
@@ -12,17 +13,16 @@ export interface Live {
     key: NamespaceKey,
     command: Command,
   ): Promise<{ answer: Answer; source: "redis" | "process" }>;
-  /** All namespaces of both, in pages; one may come twice. Without those of a Redis that fails meanwhile. */
+  /** All namespaces of both, in pages; one may come twice. Without those of servers that fail meanwhile. */
   walk(): AsyncIterable<readonly NamespaceKey[]>;
-  /** `none`: there is no Redis, and the copy is all there is. */
+  /** Tries servers that are away: those of whose namespaces nobody asks anything come back, too. */
+  retry(): Promise<void>;
+  /** `away`: some server is. `none`: there is no Redis, and the copy is all there is. */
   state(): "up" | "away" | "none";
   /** This process' copy: all there is, or what it heard itself. */
   readonly own: LiveStore;
   close(): Promise<void>;
 }
-
-/** So long a server that failed is left alone. Then one call tries it, and the others do not wait for it. */
-const RETRY_MS = 1_000;
 
 /** @param options.failed is told of every call that Redis did not answer */
 export function openLive(options: {
@@ -31,26 +31,36 @@ export function openLive(options: {
   clock: Clock;
   failed: (error: unknown) => void;
 }): Live {
-  const { redis, process, clock, failed } = options;
-  /** Servers that failed, to when they are tried again. */
-  const away = new Map<string, number>();
+  const { redis, process } = options;
+  return redis === undefined ? aloneWith(process) : besideOf(redis, options);
+}
 
-  const viaRedis = async (
-    store: RedisStore,
-    key: NamespaceKey,
-    command: Command,
-  ): Promise<Answer | undefined> => {
-    const part = store.part(key);
-    const retryAt = away.get(part);
-    if (retryAt !== undefined && clock.now() < retryAt) return undefined;
-    if (retryAt !== undefined) away.set(part, clock.now() + RETRY_MS);
+function aloneWith(process: LiveStore): Live {
+  return {
+    own: process,
+    run: async (key, command) => ({ answer: await process.run(key, command), source: "process" }),
+    walk: () => process.walk(),
+    retry: async () => undefined,
+    state: () => "none",
+    close: () => process.close(),
+  };
+}
+
+function besideOf(
+  redis: RedisStore,
+  { process, ...watching }: { process: LiveStore; clock: Clock; failed: (error: unknown) => void },
+): Live {
+  const breaker = new Breaker(redis, watching);
+
+  const viaRedis = async (key: NamespaceKey, command: Command): Promise<Answer | undefined> => {
+    const part = redis.part(key);
+    if (!breaker.mayTry(part)) return undefined;
     try {
-      const answer = await store.run(key, command);
-      away.delete(part);
+      const answer = await redis.run(key, command);
+      breaker.answered(part);
       return answer;
     } catch (error) {
-      away.set(part, clock.now() + RETRY_MS);
-      failed(error);
+      breaker.broke(part, error);
       return undefined;
     }
   };
@@ -58,35 +68,32 @@ export function openLive(options: {
   return {
     own: process,
     run: async (key, command) => {
-      if (redis === undefined)
-        return { answer: await process.run(key, command), source: "process" };
       const heard = command.asks.filter(isHeard);
       if (heard.length > 0) {
         const answer = await process.run(key, { ...command, asks: heard });
         // The copy lacks what the caller can bring it by coming again, and then it is asked again too.
         if (answer.kind !== "done") return { answer, source: "process" };
       }
-      const answer = await viaRedis(redis, key, command);
+      const answer = await viaRedis(key, command);
       if (answer !== undefined) return { answer, source: "redis" };
       return { answer: await process.run(key, command), source: "process" };
     },
     walk: async function* () {
-      if (redis !== undefined) {
+      breaker.forgetReplaced();
+      for (const part of redis.parts()) {
         try {
-          yield* redis.walk();
-          away.clear();
+          yield* redis.walk(part);
+          breaker.answered(part);
         } catch (error) {
-          failed(error);
+          breaker.broke(part, error);
         }
       }
       yield* process.walk();
     },
-    state: () => {
-      if (redis === undefined) return "none";
-      return redis.connected() && away.size === 0 ? "up" : "away";
-    },
+    retry: () => breaker.retry(),
+    state: () => (breaker.isWhole() ? "up" : "away"),
     close: async () => {
-      await redis?.close();
+      await redis.close();
       await process.close();
     },
   };

@@ -1,5 +1,6 @@
 /** The reconciler over a real Redis Cluster: namespaces lie on several masters, and one of those loses all. */
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { compareAll, offerAgain } from "../../../src/flow/quota/reconcile.ts";
 import { type FreshDatabase, freshDatabase } from "../../postgres.ts";
 import { type RedisCluster, startCluster } from "../../redis.ts";
 import { ask, COMPUTE_MS, found, openProcess, type QuotaProcess, run } from "./reconciling.ts";
@@ -7,9 +8,12 @@ import { QuotaLog, START } from "./told.ts";
 
 const NAMESPACES = Array.from({ length: 12 }, (_, i) => String(i + 1));
 
+const WAIT = { timeout: 15_000 };
+
 let db: FreshDatabase;
 let cluster: RedisCluster;
 let process: QuotaProcess;
+let other: QuotaProcess;
 let time = START + 86_400_000;
 const log = new QuotaLog(1);
 
@@ -18,10 +22,11 @@ beforeAll(async () => {
   for (const namespace of NAMESPACES) log.limit(Number(namespace), 100);
   await log.load(db.owner);
   const place = { kind: "cluster", urls: cluster.urls } as const;
-  process = await openProcess({ sql: db.writer, clock: { now: () => time }, place });
+  const at = { sql: db.writer, clock: { now: () => time }, place, frail: true } as const;
+  [process, other] = [await openProcess(at), await openProcess(at)];
 });
 afterAll(async () => {
-  await process.close();
+  await Promise.all([process.close(), other.close()]);
   await Promise.all([cluster.stop(), db.drop()]);
 });
 
@@ -44,4 +49,45 @@ test("one master that is flushed loses its namespaces and no other's, and a roun
     expect([live, source]).toEqual([60_000n * COMPUTE_MS, "redis"]);
   }
   expect(await found(process)).toEqual([]);
+});
+
+test("after a master was replaced every process says that all is up, and rounds compare all, whoever asked what", async () => {
+  const keys = NAMESPACES.map((namespace) => ({ log: log.log, namespace }));
+  const asked = async (by: QuotaProcess): Promise<Set<string>> =>
+    new Set(await Promise.all(keys.map(async (key) => (await ask(by, key)).source)));
+  const [master] = cluster.masters;
+  await master?.kill("SIGSTOP");
+  for (const by of [process, other]) {
+    expect(await asked(by)).toEqual(new Set(["redis", "process"]));
+    expect(by.live.state()).toBe("away");
+  }
+  // What the other masters hold is compared meanwhile.
+  const some = await compareAll(process, () => undefined);
+  expect(some).toBeGreaterThan(0);
+  expect(some).toBeLessThan(NAMESPACES.length);
+  await cluster.failover(0);
+  await expect.poll(() => compareAll(process, () => undefined), WAIT).toBe(NAMESPACES.length);
+  expect(process.live.state()).toBe("up");
+  // It asks nothing and wins no round.
+  await offerAgain(other, () => undefined);
+  await expect.poll(() => other.live.state(), WAIT).toBe("up");
+});
+
+test("a master that stood still for a moment is up again for a process that asks nothing of it", async () => {
+  const quiet = await openProcess({
+    ...{ sql: db.writer, clock: { now: () => time }, frail: true },
+    place: { kind: "cluster", urls: cluster.urls },
+  });
+  const [master] = cluster.masters;
+  await master?.kill("SIGSTOP");
+  await Promise.all(NAMESPACES.map((namespace) => ask(quiet, { log: log.log, namespace })));
+  expect(quiet.live.state()).toBe("away");
+  await master?.kill("SIGCONT");
+  await expect
+    .poll(async () => {
+      await offerAgain(quiet, () => undefined);
+      return quiet.live.state();
+    }, WAIT)
+    .toBe("up");
+  await quiet.close();
 });

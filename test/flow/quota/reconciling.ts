@@ -24,10 +24,13 @@ export async function openProcess(options: {
   sql: Sql;
   clock: { now(): number };
   place?: RedisPlace;
+  /** A Redis that fails is part of the test. */
+  frail?: true;
 }): Promise<QuotaProcess> {
-  const { clock, place, sql } = options;
+  const { clock, frail, place, sql } = options;
   const redis = place && (await openLiveRedis(place));
-  const live = openLive({ redis, process: openLiveProcess(), clock, failed: failOn });
+  const failed = frail ? () => undefined : failOn;
+  const live = openLive({ redis, process: openLiveProcess(), clock, failed });
   const ledger = openLedger({ sql, clock, failed: failOn, pollMs: POLL_MS });
   const close = async (): Promise<void> => {
     await ledger.close();
