@@ -5,6 +5,8 @@ import { heartbeatOf } from "./heartbeat.ts";
 import { ask, type House, newLog, openHouse, tokenOf } from "./house.ts";
 import { Desk, minutes } from "./quota-desk.ts";
 
+const BEYOND = { allowed: false, reason: "beyond" };
+
 let house: House;
 let desk: Desk;
 
@@ -158,4 +160,18 @@ test("the month changes without a job", async () => {
     remaining_minutes: "10.0000",
   });
   house.clock.time = before;
+});
+
+test("a raise and a first limit hold at once, though a clock an hour ahead wrote the entry before", async () => {
+  const ahead = new Desk(house, await newLog(house, "ahead", 2));
+  const raised = await ahead.namespace({ monthly_minutes: "1" });
+  expect(await ahead.start(raised, "1", "2")).toMatchObject([{ allowed: true }, BEYOND]);
+  house.clock.time += 3_600_000;
+  await ahead.namespace({ monthly_minutes: "1" });
+  house.clock.time -= 3_600_000;
+  await ahead.limit(raised, { monthly_minutes: "2" });
+  const first = await ahead.namespace({ monthly_minutes: "1" });
+  house.clock.time += DECISION_AGE_MS + 1;
+  expect(await ahead.start(raised, "2", "3")).toMatchObject([{ reason: "within" }, BEYOND]);
+  expect(await ahead.start(first, "4", "5")).toMatchObject([{ reason: "within" }, BEYOND]);
 });

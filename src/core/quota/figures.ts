@@ -68,6 +68,7 @@ function written({ limit, ...quota }: Quota): Json {
 
 function writtenLimit(limit: LimitFact): Json {
   return {
+    at: limit.at,
     beyond: limit.beyond,
     cap: String(limit.cap ?? ""),
     effective_from: limit.effective_from,
@@ -89,6 +90,7 @@ const Shown = z.strictObject({
   beyond: Beyond,
   limit: z
     .strictObject({
+      at: InstantText,
       beyond: Beyond,
       cap: z.union([z.literal("").transform(() => undefined), Whole]),
       effective_from: InstantText,

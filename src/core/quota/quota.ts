@@ -11,7 +11,8 @@ import { type ComputeMs, computeMs, epochMs, monthOf, nextMonth, type Platform }
 /** A `quota` entry. */
 export interface LimitFact {
   readonly index: bigint;
-  /** An `InstantText`. */
+  /** When the entry was written, by its log's clock; an `InstantText`, as the next. */
+  readonly at: string;
   readonly effective_from: string;
   readonly monthly_minutes: bigint;
   readonly beyond: "stop" | "bill";
@@ -82,6 +83,8 @@ export interface Quota {
 
 /** Of a namespace that nobody set a limit for. */
 const GRACE_MINUTES = 1_000n;
+/** What replaces a limit begins no sooner than with the next instant there is. */
+const AT_ONCE_MS = 1;
 
 /** @param instant an `InstantText`; months before the newest may be asked about too */
 export function quotaAt(facts: QuotaFacts, instant: string): Quota {
@@ -89,14 +92,14 @@ export function quotaAt(facts: QuotaFacts, instant: string): Quota {
   const { platform } = facts;
   const used = facts.used.get(month) ?? computeMs(0n);
   const limits = asOfClosing(facts, facts.limits, month);
-  const at = limits.findLastIndex(({ effective_from }) => effective_from <= instant);
+  const at = limits.findLastIndex((each) => beginOf(each) <= instant);
   const limit = limits[at];
   const packs = drawnIn(facts, month, minutesOf(limit));
   const undrawn = packs.reduce((sum, pack) => sum + leftOf(pack, pack.drawnBefore), 0n);
   const available = minutesOf(limit) + undrawn - used;
   const unlimited = minutesOf(limit) === 0n && packs.length === 0;
   // Only a limit that was written after the one in force can still take its place.
-  const next = limits.slice(at + 1).map(({ effective_from }) => epochMs(effective_from));
+  const next = limits.slice(at + 1).map((each) => epochMs(beginOf(each)));
   return {
     month,
     platform,
@@ -107,7 +110,7 @@ export function quotaAt(facts: QuotaFacts, instant: string): Quota {
     available,
     unlimited,
     ...(unlimited || platform === "dedicated" ? UNBOUND : boundsOf(limit, available)),
-    from: Math.max(startOf(month), limit === undefined ? 0 : epochMs(limit.effective_from)),
+    from: Math.max(startOf(month), limit === undefined ? 0 : epochMs(beginOf(limit))),
     until: Math.min(startOf(nextMonth(month)), ...next),
   };
 }
@@ -130,6 +133,16 @@ function boundsOf(limit: LimitFact | undefined, available: bigint): Bounds {
   if (limit.cap === undefined) return UNBOUND;
   const bound = available + limit.cap * MINUTE;
   return { startBound: bound, runBound: bound };
+}
+
+/**
+ * The first instant that an entry counts at. One that is to hold at once holds as soon as it is there, in all of
+ * its month: a log's clock never runs backwards, so after one entry by a clock that was ahead `effective_from`
+ * is a time to come.
+ */
+function beginOf({ at, effective_from }: LimitFact): string {
+  const isAtOnce = epochMs(effective_from) <= epochMs(at) + AT_ONCE_MS;
+  return isAtOnce ? `${monthOf(effective_from)}T00:00:00.000Z` : effective_from;
 }
 
 function minutesOf(limit: LimitFact | undefined): bigint {
@@ -178,7 +191,7 @@ function leftOf({ capacity }: { readonly capacity: bigint }, drawn: bigint): big
 function lastLimit(facts: QuotaFacts, month: string): bigint {
   const end = nextMonth(month);
   const limits = asOfClosing(facts, facts.limits, month);
-  return minutesOf(limits.findLast(({ effective_from }) => effective_from.slice(0, 10) < end));
+  return minutesOf(limits.findLast((each) => beginOf(each).slice(0, 10) < end));
 }
 
 /** The newest version of each valid pack: earliest expiry first, then the order of first versions. */

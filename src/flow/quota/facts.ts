@@ -123,10 +123,10 @@ class Gathered implements OwnFacts {
     this.firstMonth = recent;
   }
 
-  limit({ index, body }: EntryOf<"quota">): void {
+  limit({ at, index, body }: EntryOf<"quota">): void {
     const { beyond, cap, effective_from } = body;
     this.limits.push({
-      ...{ index, beyond, effective_from },
+      ...{ index, at, beyond, effective_from },
       cap: cap === "" ? undefined : BigInt(cap),
       monthly_minutes: BigInt(body.monthly_minutes),
       grace_minutes: BigInt(body.grace_minutes),

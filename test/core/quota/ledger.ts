@@ -9,11 +9,13 @@ import { type ComputeMs, computeMs, instantText, type Platform } from "../../../
 
 /** As an entry says it; its index is its place in the list. */
 export type Event =
-  | ({ kind: "quota" } & Omit<LimitFact, "index">)
+  | LimitSaid
   | ({ kind: "pack" } & Omit<PackFact, "index">)
   | { kind: "usage"; tokens: number; usage_month: string; billing_month: string }
   | { kind: "closing"; month: string }
   | { kind: "withdrawal" };
+
+type LimitSaid = { kind: "quota" } & Omit<LimitFact, "index">;
 
 const TOKENS = 4;
 export const TOKEN = MINUTE / BigInt(TOKENS);
@@ -44,6 +46,8 @@ const Choice = fc.record({
   cap: fc.option(fc.bigInt({ min: 0n, max: 3n }), { nil: undefined }),
   grace: fc.bigInt({ min: 0n, max: 3n }),
   offset: fc.integer({ min: -1_000, max: 1_000 }),
+  /** A limit that replaces another begins a millisecond after its entry. */
+  sooner: fc.boolean(),
 });
 type Choice = typeof Choice extends fc.Arbitrary<infer T> ? T : never;
 
@@ -71,7 +75,8 @@ function eventOf(choice: Choice, clock: number, before: readonly Event[]): Event
     case "quota":
       return {
         kind: "quota",
-        effective_from: instantText(clock + choice.offset * 3_600_000),
+        at: instantText(clock),
+        effective_from: instantText(clock + effectAfter(choice)),
         monthly_minutes: BigInt(choice.minutes),
         beyond: choice.beyond,
         cap: choice.beyond === "bill" ? choice.cap : undefined,
@@ -105,6 +110,10 @@ function eventOf(choice: Choice, clock: number, before: readonly Event[]): Event
     default:
       return closed === "" ? undefined : { kind: "withdrawal" };
   }
+}
+
+function effectAfter({ offset, sooner }: Choice): number {
+  return sooner ? Math.sign(offset) : offset * 3_600_000;
 }
 
 /** What stands of closings after these events. */
@@ -199,9 +208,16 @@ function usedIn(seen: readonly Event[], month: string): number {
 function limitIn(visible: readonly Event[], until: string): number {
   let minutes = 0n;
   for (const event of visible) {
-    if (event.kind === "quota" && event.effective_from <= until) minutes = event.monthly_minutes;
+    if (event.kind === "quota" && counts(event, until)) minutes = event.monthly_minutes;
   }
   return Number(minutes) * TOKENS;
+}
+
+/** One that is to hold at once holds in its month whatever the hour; one that is announced, from its instant on. */
+function counts({ at, effective_from }: LimitSaid, until: string): boolean {
+  if (effective_from <= until) return true;
+  const announced = Date.parse(effective_from) - Date.parse(at) > 1;
+  return !announced && effective_from.slice(0, 7) === until.slice(0, 7);
 }
 
 function validPacks(

@@ -11,7 +11,7 @@ const MONTH = "2026-11-01";
 
 /** A namespace that used so much of so many minutes a month, and has a pack of so many besides. */
 function factsOf(used: bigint, limit: bigint, pack = 0n): QuotaFacts {
-  const since = { effective_from: "2026-01-01T00:00:00.000Z", index: 1n };
+  const since = { at: AT, effective_from: "2026-01-01T00:00:00.000Z", index: 1n };
   const rest = { beyond: "stop", cap: undefined, grace_minutes: 1_000n } as const;
   const validity = { purchased_in: MONTH, expires_in: "2027-10-01" };
   return {

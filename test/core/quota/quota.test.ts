@@ -15,6 +15,7 @@ const YEAR = "2026";
 function limited(monthly_minutes: bigint, more: Partial<LimitFact> = {}): LimitFact {
   return {
     index: 1n,
+    at: `${YEAR}-01-01T00:00:00.000Z`,
     effective_from: `${YEAR}-01-01T00:00:00.000Z`,
     monthly_minutes,
     beyond: "stop",
@@ -154,7 +155,7 @@ test("T34: 99.999996 of 100 minutes used shows as 100, and one more may start", 
   expect(startBound > 240_000n).toBe(false);
 });
 
-test("T43: a raise gives the difference from its own instant on, and not before", () => {
+test("T43: a raise that was announced gives the difference from its own instant on, and not before", () => {
   const used = { [`${YEAR}-04-01`]: 400n };
   const raise = limited(500n, { index: 9n, effective_from: APRIL });
   const before = facts([limited(400n)], [], used);
@@ -165,9 +166,23 @@ test("T43: a raise gives the difference from its own instant on, and not before"
   expect([sooner.startBound, sooner.until]).toEqual([0n, Date.parse(APRIL)]);
 });
 
+test("a limit that holds at once holds for a clock that is behind the log's, in its month and not before it", () => {
+  const [at, effective_from] = [APRIL, `${YEAR}-04-20T12:00:00.001Z`];
+  const limits = [limited(400n), limited(500n, { index: 9n, at, effective_from })];
+  const inForce = (of: readonly LimitFact[], month: string) => {
+    const { limit, from, until } = quotaAt(facts(of), `${YEAR}-${month}-02T00:00:00.000Z`);
+    return [limit?.index, from, until];
+  };
+  const [march, april, may] = [Date.UTC(2026, 2), Date.UTC(2026, 3), Date.UTC(2026, 4)];
+  expect(inForce(limits, "03")).toEqual([1n, march, april]);
+  expect(inForce(limits, "04")).toEqual([9n, april, may]);
+  // A first limit above all: without it there would be none.
+  expect(inForce([limited(500n, { at, effective_from: at })], "04")).toEqual([1n, april, may]);
+});
+
 test("a limit that an entry announced and a later entry took back never comes into force", () => {
   const announced = limited(0n, { index: 5n, effective_from: MAY });
-  const takenBack = limited(400n, { index: 6n, effective_from: APRIL });
+  const takenBack = limited(400n, { index: 6n, at: APRIL, effective_from: APRIL });
   const namespace = facts([limited(400n), announced, takenBack]);
   const april = quotaAt(namespace, APRIL);
   expect([april.limit?.index, april.until]).toEqual([6n, Date.parse(MAY)]);

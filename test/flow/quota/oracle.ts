@@ -39,7 +39,7 @@ function count(
     closings: object[];
     used: Map<string, ComputeMs>;
   },
-  { body, index, kind }: Entry,
+  { at, body, index, kind }: Entry,
   namespace: string,
 ): boolean {
   if (kind === "month_closing") {
@@ -53,6 +53,7 @@ function count(
   if (kind === "quota" && body.namespace_id === namespace) {
     counted.limits.push({
       index,
+      at,
       effective_from: body.effective_from,
       monthly_minutes: BigInt(body.monthly_minutes),
       beyond: body.beyond,

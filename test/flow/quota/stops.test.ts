@@ -34,7 +34,12 @@ const FIGURES: Figures = figuresOf(
       platform: "dotcom",
       limits: [
         {
-          ...{ index: 3n, effective_from: "2026-01-01T00:00:00.000Z", monthly_minutes: 10n },
+          ...{
+            index: 3n,
+            at: NOW,
+            effective_from: "2026-01-01T00:00:00.000Z",
+            monthly_minutes: 10n,
+          },
           ...{ beyond: "stop", cap: undefined, grace_minutes: 0n },
         },
       ],

@@ -58,8 +58,9 @@ async function bodiesOf<K extends "quota" | "pack">(log: string, kind: K): Promi
 
 /** What a service would make of these entries. */
 function quotaOf(entries: readonly Entry[], instant: string) {
-  const limits = ofKind(entries, "quota").map(({ index, body }) => ({
+  const limits = ofKind(entries, "quota").map(({ at, index, body }) => ({
     index,
+    at,
     effective_from: body.effective_from,
     monthly_minutes: BigInt(body.monthly_minutes),
     beyond: body.beyond,
