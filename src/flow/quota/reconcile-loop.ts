@@ -46,10 +46,9 @@ export async function reconcileRound(rounds: Rounds): Promise<Round> {
     onDrift(each);
   };
   await offerAgain(reconciling, found);
-  const until = start + CLAIM_MS;
-  const claimed = await claimReconciliation(sql, { now: start, until });
-  const namespaces = claimed ? await compareAll(reconciling, found) : undefined;
-  if (claimed) await endReconciliation(sql, { until, dueAt: start + ROUND_MS });
+  const claim = await claimReconciliation(sql, CLAIM_MS);
+  const namespaces = claim && (await compareAll(reconciling, found));
+  if (claim !== undefined) await endReconciliation(sql, claim, CLAIM_MS - ROUND_MS);
   const alarming = off === undefined || off > ALARM_ABOVE;
   return { namespaces, drift, alarming, elapsedMs: clock.now() - start };
 }

@@ -1,6 +1,7 @@
 /** Rounds of the reconciler: whose they are, and what they make of what they find. */
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { reconcileRound } from "../../../src/flow/quota/reconcile-loop.ts";
+import { claimReconciliation } from "../../../src/store/reconciliations.ts";
 import { type FreshDatabase, freshDatabase } from "../../postgres.ts";
 import { type RedisServer, startRedis } from "../../redis.ts";
 import { ask, COMPUTE_MS, openProcess, type QuotaProcess, run } from "./reconciling.ts";
@@ -34,6 +35,11 @@ afterAll(async () => {
   await Promise.all([db.drop(), redis.stop()]);
 });
 
+/** For those who wait for the next round. */
+async function pass(ms: number): Promise<void> {
+  await db.owner`update reconciliations set due_at = due_at - ${ms} * interval '1 ms'`;
+}
+
 test("one process compares at a time; who was killed at it is replaced when its claim runs out", async () => {
   await ask(one, KEY, run(one, 50, MINUTE_MS));
   const round = async (reconciling: QuotaProcess) => {
@@ -41,20 +47,39 @@ test("one process compares at a time; who was killed at it is replaced when its 
     return (await reconcileRound(rounds)).namespaces;
   };
   expect([await round(one), await round(other)]).toEqual([1, undefined]);
-  time += 30_000;
+  await pass(30_000);
   const claims = await Promise.all([round(one), round(other)]);
   expect(claims.filter((count) => count !== undefined)).toEqual([1]);
   // Killed in the middle: nobody has ended the round.
-  await db.writer`update reconciliations set due_at = ${new Date(time + 45_000)}`;
-  time += 44_999;
+  expect(await claimReconciliation(db.writer, 45_000)).toBeUndefined();
+  await pass(30_000);
+  expect(await claimReconciliation(db.writer, 45_000)).toBeDefined();
+  await pass(15_000);
   expect(await round(other)).toBeUndefined();
-  time += 1;
+  await pass(30_000);
   expect(await round(other)).toBe(1);
+});
+
+test("a clock that is a year off keeps nobody from comparing, whether it is the process' or was the database's", async () => {
+  await ask(one, KEY, run(one, 50, MINUTE_MS));
+  const round = async () => {
+    const rounds = { reconciling: one, sql: db.writer, onDrift: () => undefined };
+    return (await reconcileRound(rounds)).namespaces;
+  };
+  const right = time;
+  time += 365 * 86_400_000;
+  expect(await round()).toBe(1);
+  time = right;
+  expect(await round()).toBeUndefined();
+  await pass(30_000);
+  expect(await round()).toBe(1);
+  await pass(-365 * 86_400_000);
+  expect(await round()).toBe(1);
 });
 
 test("more than a compute minute off is an alarm, and less is none", async () => {
   const offBy = async (ms: number) => {
-    time += 30_000;
+    await pass(30_000);
     await redis.say("HSET", NAME, "l", String(BigInt(ms) * COMPUTE_MS));
     const rounds = { reconciling: one, sql: db.writer, onDrift: () => undefined };
     const { alarming, drift } = await reconcileRound(rounds);
