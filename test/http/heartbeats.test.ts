@@ -116,6 +116,20 @@ test("a silent agent gives nothing back, until the report is on the log or the t
   expect(await desk.remaining(id)).toBe("7.0000");
 });
 
+test("a heartbeat that is said again keeps no job alive, nor does it bring one back", async () => {
+  const id = await desk.namespace({ monthly_minutes: "10" });
+  const job = { id: "33", root_namespace_id: id, elapsed_ms: minutes(4), timeout_ms: minutes(60) };
+  const said = heartbeatOf(1, desk.log, [job]);
+  await desk.heard(said);
+  const before = house.clock.time;
+  house.clock.time += 6 * 24 * 60 * 60_000;
+  expect((await desk.heard(said))[0]?.remaining_minutes).toBe("6.0000");
+  house.clock.time = before + 7 * 24 * 60 * 60_000 + 56 * 60_000;
+  expect((await desk.heard(said))[0]?.remaining_minutes).toBe("10.0000");
+  expect(await desk.remaining(id)).toBe("10.0000");
+  house.clock.time = before;
+});
+
 test("a report takes the place of what was live, and a heartbeat that comes after it adds nothing", async () => {
   const id = await desk.namespace({ monthly_minutes: "10" });
   await desk.beat(id, "41", 2);

@@ -18,7 +18,10 @@ export const RunningJob = z.strictObject({
 });
 export type RunningJob = z.infer<typeof RunningJob>;
 
-/** `issued_at` says when it was signed and is never judged: what counts is the larger `elapsed_ms`. */
+/**
+ * `issued_at` says when it was signed. What counts is the larger `elapsed_ms`; how long it goes on counting is
+ * reckoned from `issued_at`, by which nothing else is judged.
+ */
 export const Heartbeat = z.strictObject({
   issued_at: InstantText,
   jobs: z.array(RunningJob).min(1).max(HEARTBEAT_JOBS_MAX),

@@ -11,7 +11,7 @@ import { remaining } from "../../core/quota/quota.ts";
 import { instantText, milliseconds, type Tracking } from "../../core/unit.ts";
 import type { Appender } from "../log/append.ts";
 import { type Asked, type AskedResult, type Asking, askNamespace, type Source } from "./ask.ts";
-import { ANY_MACHINE, liveCharge } from "./live-rate.ts";
+import { ANY_MACHINE, isFree, liveFactor } from "./live-rate.ts";
 import { recentPrefix } from "./recent-prefix.ts";
 import type { Stopped, Stops } from "./stops.ts";
 
@@ -35,8 +35,8 @@ export interface Question {
 
 /**
  * `within`, `beyond`: by the figures. `unlimited`, `tracked` (on Dedicated): nothing stops it. `policy`: too little was known.
- * `on-log`: it has ended. What is not counted is never stopped: `not-counted` (no hosted job),
- * `outside-enrolment` (the runner's key does not speak for it), `no-rate`.
+ * `on-log`: it has ended. What is not counted is never stopped: `not-counted` (no hosted job, costs nothing,
+ * or longer than a report may say), `outside-enrolment` (the runner's key does not speak for it), `no-rate`.
  */
 export const DECISION_REASONS = [
   "within",
@@ -98,7 +98,7 @@ export async function decide(
   const at = instantText(now);
   const posed = questions.map((question): Posed | Decision => {
     const { ask, job_id: job, namespace_id: namespace } = question;
-    if (question.tracking === "self_managed") return uncounted(question, "not-counted");
+    if (isUncounted(prefix, question, at)) return uncounted(question, "not-counted");
     if (ask === "go_on") return { namespace, by, ask: { kind: "go_on", job } };
     const floor = floorOf(quotaing, prefix, question, at);
     return { namespace, by, ask: { kind: "start", job, floor, until: now + RESERVED_MS } };
@@ -223,6 +223,14 @@ function shownOf({ ageMs, figures, live, shown, source }: Asked): Shown {
   };
 }
 
+function isUncounted(
+  prefix: Prefix,
+  { namespace_id: namespace, project_id: project, machine_type, tracking }: Question,
+  at: string,
+): boolean {
+  return tracking === "self_managed" || isFree(prefix, { namespace, project }, machine_type, at);
+}
+
 /** By job time where the factor is not known: something must be kept, or all could start at once. */
 function floorOf(
   { startFloorMs }: Quotaing,
@@ -231,6 +239,6 @@ function floorOf(
   at: string,
 ): bigint {
   const machine = { machine_type, tracking: "hosted" } as const;
-  const floor = liveCharge(prefix, { namespace, project }, machine, { ms: startFloorMs, at });
-  return floor ?? charge(milliseconds(startFloorMs), ONE);
+  const factor = liveFactor(prefix, { namespace, project }, machine, at) ?? ONE;
+  return charge(milliseconds(startFloorMs), factor);
 }

@@ -2,13 +2,14 @@
  * What runs, said by the runners' agents, and for each job whether it may go on. Judged in the order of
  * reports (BYTES §3), and like an attestation: whoever holds a key that has ended says nothing any more.
  */
+import { charge } from "../../core/charge.ts";
 import { coveredRunner } from "../../core/judge.ts";
 import { readCompact } from "../../core/jws.ts";
 import type { KeyState, Prefix } from "../../core/prefix.ts";
 import { Problem, type ProblemCode } from "../../core/problem.ts";
 import { Heartbeat, type RunningJob } from "../../core/quota/heartbeat.ts";
 import { TYP } from "../../core/report.ts";
-import { instantText } from "../../core/unit.ts";
+import { epochMs, instantText, milliseconds } from "../../core/unit.ts";
 import type { Directory } from "../report/directory.ts";
 import { type Examined, examine, type Refused } from "../report/examine.ts";
 import type { Intake } from "../report/intake.ts";
@@ -20,7 +21,7 @@ import {
   type Quotaing,
   uncounted,
 } from "./decide.ts";
-import { liveCharge } from "./live-rate.ts";
+import { isNothing, liveFactor } from "./live-rate.ts";
 import { recentPrefix } from "./recent-prefix.ts";
 
 export interface Hearing {
@@ -151,22 +152,25 @@ function posedBy(
   const key = prefix.key(kid);
   if (key === undefined) throw new Error("heartbeat: a key that is enrolled, and not on the log");
   if (key.trustedUpTo !== undefined) return undefined;
+  const { issued_at, jobs, log, runner } = payload;
   const now = clock.now();
-  return payload.jobs.map((job) =>
-    posedAs(prefix, { key, log: payload.log, uuid: payload.runner.uuid, now }, job),
-  );
+  const saidAt = Math.min(now, epochMs(issued_at));
+  return jobs.map((job) => posedAs(prefix, { key, log, uuid: runner.uuid, now, saidAt }, job));
 }
 
 interface Speaker {
   key: KeyState;
   log: string;
   uuid: string;
+  /** Epoch milliseconds. */
   now: number;
+  /** As long ago as the heartbeat itself says. */
+  saidAt: number;
 }
 
 function posedAs(
   prefix: Prefix,
-  { key, log, uuid, now }: Speaker,
+  { key, log, uuid, now, saidAt }: Speaker,
   job: RunningJob,
 ): Posed | Decision {
   const { id, project_id: project, root_namespace_id: namespace } = job;
@@ -176,20 +180,27 @@ function posedAs(
   if (runner === undefined) return uncounted(named, "outside-enrolment");
   if (runner.tracking !== "hosted") return uncounted(named, "not-counted");
   const elapsedMs = BigInt(job.elapsed_ms);
-  const amount = liveCharge(prefix, { namespace, project }, runner, { ms: elapsedMs, at });
-  if (amount === undefined) return uncounted(named, "no-rate");
-  const until = countsUntil(prefix, now, job);
+  // As a report of it would be held.
+  if (elapsedMs > BigInt(prefix.log.duration_cap_ms)) return uncounted(named, "not-counted");
+  const factor = liveFactor(prefix, { namespace, project }, runner, at);
+  if (factor === undefined) return uncounted(named, "no-rate");
+  if (isNothing(factor)) return uncounted(named, "not-counted");
+  const amount = charge(milliseconds(elapsedMs), factor);
+  const until = countsUntil(prefix, saidAt, job);
   return { namespace, by: key.kid, ask: { kind: "run", job: id, amount, elapsedMs, until } };
 }
 
-/** No job runs longer than reports may say, whatever its timeout. */
+/**
+ * No job runs longer than reports may say, whatever its timeout. From when the heartbeat was signed: said
+ * again later it would bring back a job that was given up.
+ */
 function countsUntil(
   { log }: Prefix,
-  now: number,
+  saidAt: number,
   { elapsed_ms, timeout_ms = log.duration_cap_ms }: RunningJob,
 ): number {
   const [timeout, cap] = [BigInt(timeout_ms), BigInt(log.duration_cap_ms)];
-  const until = BigInt(now) - BigInt(elapsed_ms) + (timeout < cap ? timeout : cap) + SILENT_MS;
+  const until = BigInt(saidAt) - BigInt(elapsed_ms) + (timeout < cap ? timeout : cap) + SILENT_MS;
   if (until <= 0n) return 0;
   return until < TIME_MAX ? Number(until) : Number(TIME_MAX);
 }

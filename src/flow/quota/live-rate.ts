@@ -1,8 +1,7 @@
 /** What a job costs that has not ended: rated as if it ended now, by the functions that rate reports. */
-import { charge } from "../../core/charge.ts";
+import { type Factor, NOTHING } from "../../core/factor.ts";
 import type { Prefix } from "../../core/prefix.ts";
 import { type Machine, priceOf } from "../../core/rate.ts";
-import { type ComputeMs, computeMs, milliseconds } from "../../core/unit.ts";
 
 export interface LiveBuild {
   namespace: string;
@@ -18,15 +17,34 @@ export const ANY_MACHINE = "";
  * @param at an `InstantText`
  * @returns undefined where no rate is to be had
  */
-export function liveCharge(
+export function liveFactor(
   prefix: Prefix,
   { namespace, project = "" }: LiveBuild,
   machine: Machine,
-  { ms, at }: { ms: bigint; at: string },
-): ComputeMs | undefined {
+  at: string,
+): Factor | undefined {
   const job = { project_id: project, root_namespace_id: namespace };
   const usage = { failure_reason: "", finished_at: at };
   const price = priceOf(prefix, { job, usage }, machine);
-  if (price === undefined) return undefined;
-  return price.not_billable === "" ? charge(milliseconds(ms), price.factor) : computeMs(0n);
+  return price?.not_billable === "" ? price.factor : price && NOTHING;
+}
+
+export function isNothing({ n }: Factor): boolean {
+  return n === 0n;
+}
+
+/** Whether a hosted job is known to cost nothing; where its machine is not, then on any that has a rate. */
+export function isFree(
+  prefix: Prefix,
+  build: LiveBuild,
+  machineType: string | undefined,
+  at: string,
+): boolean {
+  const rated = Object.keys(prefix.card("hosted", at)?.runner_factors ?? {});
+  const types = machineType === undefined ? rated : [machineType];
+  const costsNothing = (machine_type: string): boolean => {
+    const factor = liveFactor(prefix, build, { machine_type, tracking: "hosted" }, at);
+    return factor !== undefined && isNothing(factor);
+  };
+  return types.length > 0 && types.every(costsNothing);
 }
