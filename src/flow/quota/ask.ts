@@ -54,6 +54,8 @@ export interface AskOptions {
 
 /** Each time one side has caught up with the other; more is a log that moves faster than it is read. */
 const ATTEMPTS_MAX = 6;
+/** So long an answer may take: figures that are as old as they may be would be too old when it is given. */
+const ANSWER_MS_MAX = 1_000;
 
 /** What an answer that was none asks for beside the figures. */
 type Extra = Pick<Command, "force" | "looked" | "settled">;
@@ -67,7 +69,8 @@ export async function askNamespace(
 ): Promise<Asked> {
   const { clock, ledger, live, seen } = asking;
   const readSince = clock.now() - maxAgeMs;
-  let held = await ledger.hold(key, { readSince });
+  const soon = Math.max(0, Math.min(ANSWER_MS_MAX, maxAgeMs));
+  let held = await ledger.hold(key, { readSince: readSince + soon });
   let extra: Extra = { settled: [] };
   for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt += 1) {
     const ended = await endedAmong(asking, key.log, held, asks);

@@ -120,7 +120,7 @@ class ProcessLedger implements Ledger {
     const known = desk.copy.held(namespace);
     if (known !== undefined) {
       this.#recency.touch({ log, namespace });
-      if (desk.failing || isEnough(known, wants)) return known;
+      if (desk.failing || isEnough(known, wants, desk.askedAt)) return known;
     }
     try {
       return await new Promise<Held>((resolve, reject) => {
@@ -275,6 +275,11 @@ class ProcessLedger implements Ledger {
   }
 }
 
-function isEnough({ asOf, readAt }: Held, wants: Wants): boolean {
-  return asOf >= (wants.asOf ?? 0n) && readAt >= (wants.readSince ?? readAt);
+/** What was read in the time to come is of a clock that stepped back, and may be of any age. */
+function isEnough(
+  { asOf, readAt }: Held,
+  { asOf: size = 0n, readSince }: Wants,
+  now: number,
+): boolean {
+  return asOf >= size && (readSince === undefined || (readSince <= readAt && readAt <= now));
 }
