@@ -8,7 +8,7 @@ export const NAMESPACES = 500;
 export const JOBS_PER_NAMESPACE = 10;
 export const HOSTS = 10;
 /** Hosts that the jobs of one namespace run on. */
-const HOSTS_PER_NAMESPACE = 3;
+const HOSTS_PER_NAMESPACE = 2;
 /** As many as fit a compact JWS. */
 const JOBS_PER_JWS = 24;
 const MINUTE_MS = 60_000;

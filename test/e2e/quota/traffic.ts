@@ -8,7 +8,7 @@ import type { Books } from "./books.ts";
 import type { Fleet, Host, Job, Statement } from "./fleet.ts";
 
 /** So long from one beat of a host to the next, where the machine keeps up. */
-const BEAT_MS = 2_500;
+const BEAT_MS = 3_000;
 const REPORT_MS = 500;
 const ENDING = 16;
 const CHANGE_MS = 1_000;
@@ -78,20 +78,20 @@ export class Traffic {
     await vi.waitUntil(isDone, { timeout: 60_000, interval: 20 });
   }
 
-  /** What these jobs of the host have used. Nothing is said twice: who was not heard says more the next time. */
-  async beat(host: Host, jobs: readonly Job[]): Promise<void> {
-    if (jobs.length === 0) return;
+  /** What these jobs of the host have used; whether it was heard. If not, the next beat says it and more. */
+  async beat(host: Host, jobs: readonly Job[], service = host.seed): Promise<boolean> {
+    if (jobs.length === 0) return true;
     const { texts, said } = host.beat(this.#site.log, jobs);
     const sentAt = Date.now();
-    const answer = await this.#say("/v1/heartbeats", { heartbeats: texts }, host.seed);
-    if (answer === undefined) return;
+    const answer = await this.#say("/v1/heartbeats", { heartbeats: texts }, service);
+    if (answer === undefined) return false;
     const heardAt = Date.now();
     const results = answer["results"] as (Heard | Unheard)[];
     const decisions = results.flatMap((result) => ("decisions" in result ? result.decisions : []));
     if (decisions.length !== said.length) {
       const what = JSON.stringify(results.map(({ code }) => code));
       this.#books.failures.push({ url: "heartbeats", what, sentAt, heardAt });
-      return;
+      return false;
     }
     for (const [i, decision] of decisions.entries()) {
       const [job, statement] = said[i] as [Job, Statement];
@@ -99,11 +99,11 @@ export class Traffic {
       statement.kept = decision.source === "redis";
       this.#books.told.push({ decision, job, quarters: statement.quarters, sentAt, heardAt });
     }
+    return true;
   }
 
   async #beatOf(host: Host): Promise<void> {
-    await this.beat(host, speaking(host));
-    host.beats += 1;
+    if (await this.beat(host, speaking(host))) host.beats += 1;
   }
 
   /** What these namespaces have left, as one service has it. */
@@ -139,8 +139,8 @@ export class Traffic {
       ended.push(job);
     }
     await Promise.all([this.#deliver(), this.#start()]);
-    // A heartbeat of theirs was late: it comes after the report.
-    await Promise.all(ended.map((job) => this.beat(job.host, [job])));
+    // A heartbeat of theirs was late: it comes after the report, to the service that never heard of the job.
+    await Promise.all(ended.map((job) => this.beat(job.host, [job], job.host.seed + 1)));
   }
 
   /** The same bytes until there is an answer. */
