@@ -7,12 +7,17 @@ import { isUtf8 } from "node:buffer";
 import type { IncomingMessage } from "node:http";
 import type { z } from "zod";
 import { Problem } from "../core/problem.ts";
-import { hidesMember } from "./json.ts";
+import { Gathered } from "./gathered.ts";
+import { hidesMember, isCheap } from "./json.ts";
 import type { Place, Room } from "./room.ts";
 
 const MEDIA_TYPE = /^application\/(json|jose)(?:\s*;\s*charset=utf-8)?$/i;
 /** Of bodies that are no reports. */
 export const CONTROL_BYTES_MAX = 128 * 1024;
+/** Outside of strings: a thousand questions with all members, indented, are 120,000. */
+const LETTERS_MAX = 256 * 1024;
+/** Of up to 500 signed texts, which anybody may send: their quotes and commas are 1,500. */
+export const BATCH_LETTERS_MAX = 16 * 1024;
 
 /** @throws Problem `unsupported-media-type`, for a coded (compressed) body too */
 export function mediaType({ headers }: IncomingMessage): "json" | "jose" {
@@ -45,8 +50,7 @@ export async function readText(unread: Unread, max: number): Promise<string> {
 }
 
 function readBytes({ incoming, room }: Unread, max: number): Promise<Buffer> {
-  const chunks: Buffer[] = [];
-  let length = 0;
+  const gathered = new Gathered();
   let late: NodeJS.Timeout | undefined;
   let place: Place | undefined;
   const read = new Promise<Buffer>((resolve, reject) => {
@@ -57,18 +61,15 @@ function readBytes({ incoming, room }: Unread, max: number): Promise<Buffer> {
     incoming.on("data", (chunk: Buffer) => {
       late ??= setTimeout(() => reject(new Problem("body-too-slow")), room.ms);
       place ??= room.enter(incoming.socket.remoteAddress ?? "", reject);
-      length += chunk.length;
-      if (length > max) return reject(new Problem("too-large"));
+      if (gathered.length + chunk.length > max) return reject(new Problem("too-large"));
       try {
         place.take(chunk.length);
-        chunks.push(chunk);
+        gathered.add(chunk);
       } catch (error) {
         reject(error);
       }
     });
-    incoming.once("end", () => {
-      resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks, length));
-    });
+    incoming.once("end", () => resolve(gathered.bytes()));
     incoming.once("error", gone);
     incoming.once("close", gone);
   });
@@ -106,13 +107,18 @@ export function assertCount(value: unknown, member: string, max: number): void {
 }
 
 /** @throws Problem `invalid-request` for what is no JSON, names a member twice, or `__proto__` */
-export function parseStrict(text: string): unknown {
-  let value: unknown;
+export function parseStrict(text: string, lettersMax = LETTERS_MAX): unknown {
+  const value = parseCheap(text, lettersMax);
+  if (hidesMember(text)) throw new Problem("invalid-request");
+  return value;
+}
+
+/** @throws Problem `invalid-request` for what is no JSON, or would cost more than its length to be read */
+export function parseCheap(text: string, lettersMax = LETTERS_MAX): unknown {
+  if (!isCheap(text, lettersMax)) throw new Problem("invalid-request");
   try {
-    value = JSON.parse(text);
+    return JSON.parse(text);
   } catch {
     throw new Problem("invalid-request");
   }
-  if (hidesMember(text)) throw new Problem("invalid-request");
-  return value;
 }

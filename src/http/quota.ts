@@ -9,7 +9,15 @@ import { showStops } from "../flow/quota/show-stops.ts";
 import { assertLog } from "./access.ts";
 import { answer } from "./answer.ts";
 import type { Services } from "./app.ts";
-import { assertCount, mediaType, parsed, parseStrict, readText, type Unread } from "./body.ts";
+import {
+  assertCount,
+  BATCH_LETTERS_MAX,
+  mediaType,
+  parsed,
+  parseStrict,
+  readText,
+  type Unread,
+} from "./body.ts";
 import { HeartbeatBatch, JOBS_MAX, NeverRanJobs, Questions } from "./operations/shapes.ts";
 import { logOf, namespaceOf, pageOf } from "./path.ts";
 import type { Router } from "./router.ts";
@@ -28,7 +36,6 @@ interface Decided {
 
 const HEARTBEATS_BYTES_MAX = 4 * 1024 * 1024;
 const JOBS_BYTES_MAX = 512 * 1024;
-const MAX = { heartbeats: HEARTBEATS_MAX, jobs: JOBS_MAX };
 
 export function quotaRoutes(router: Router, { flow, observer, reading }: Services): void {
   const { quota } = flow;
@@ -36,7 +43,7 @@ export function quotaRoutes(router: Router, { flow, observer, reading }: Service
   router.open("POST /v1/heartbeats", async (ask) => {
     const single = mediaType(ask.incoming) === "jose";
     const body = await readText(ask, HEARTBEATS_BYTES_MAX);
-    const texts = single ? [body] : listed(HeartbeatBatch, "heartbeats", body).heartbeats;
+    const texts = single ? [body] : readBatch(body);
     const start = performance.now();
     const results = await hear(flow, texts);
     observer.decided(results.flatMap(runs), performance.now() - start);
@@ -74,13 +81,15 @@ export function quotaRoutes(router: Router, { flow, observer, reading }: Service
 
 async function readJobs<T extends z.ZodType>(unread: Unread, shape: T): Promise<z.infer<T>> {
   if (mediaType(unread.incoming) !== "json") throw new Problem("unsupported-media-type");
-  return listed(shape, "jobs", await readText(unread, JOBS_BYTES_MAX));
+  const value = parseStrict(await readText(unread, JOBS_BYTES_MAX));
+  assertCount(value, "jobs", JOBS_MAX);
+  return parsed(shape, value);
 }
 
-function listed<T extends z.ZodType>(shape: T, member: keyof typeof MAX, text: string): z.infer<T> {
-  const value = parseStrict(text);
-  assertCount(value, member, MAX[member]);
-  return parsed(shape, value);
+function readBatch(text: string): readonly string[] {
+  const value = parseStrict(text, BATCH_LETTERS_MAX);
+  assertCount(value, "heartbeats", HEARTBEATS_MAX);
+  return parsed(HeartbeatBatch, value).heartbeats;
 }
 
 function isHeard(result: Heard | Unheard): result is Heard {

@@ -2,6 +2,8 @@
  * What all bodies that are being read may take together. It is taken as the bytes come, not as they
  * are promised, and given back by a deadline. Where there is no more, whoever has kept the most for the
  * longest makes room: a sender that is slow, or holds back its end, is turned away before others are.
+ * In memory it is twice as much at the most; with the texts that are on their way beside it
+ * (flow/report/intake.ts) that is 96 MiB of the 512 that the service may take.
  */
 import { Problem } from "../core/problem.ts";
 
