@@ -55,16 +55,29 @@ export async function readPostedUsage(
   tail: { from: bigint; to: bigint },
   asked: readonly { namespace: string; since: string }[],
 ): Promise<PostedUsage[]> {
-  const namespaces = plainColumn(asked.map(({ namespace }) => namespace));
+  // IS TRUE, here and below, leaves the planner one way: a table of what is asked, looked into once for each
+  // entry. An array would be parsed anew each time, and a join is planned for a handful of namespaces.
   return await tx<PostedUsage[]>`
     with asked as (
       select *
       from unnest(
-        ${namespaces}::text::bigint[],
+        ${plainColumn(asked.map(({ namespace }) => namespace))}::text::bigint[],
         ${plainColumn(asked.map(({ since }) => since))}::text::date[]
       ) as asked (namespace_id, since)
+    ), tail as (
+      select
+        namespace_id,
+        billing_month as month,
+        usage_month,
+        sum(case when not_billable = '' then compute_ms else 0.000000 end) as amount,
+        max(index) as last_index
+      from entries
+      where log = ${log} and index >= ${tail.from} and index < ${tail.to}
+        and kind = 'usage' and tracking = 'hosted'
+        and (namespace_id in (select namespace_id from asked)) is true
+      group by 1, 2, 3
     ), parts as (
-      select asked.namespace_id, v.month, v.usage_month, v.amount, v.last_index
+      select asked.*, v.*
       from asked
       cross join lateral (
         select date as month, usage_month, billable_compute_ms as amount, last_index
@@ -73,16 +86,9 @@ export async function readPostedUsage(
         offset 0
       ) as v
       union all
-      select
-        namespace_id,
-        billing_month,
-        usage_month,
-        case when not_billable = '' then compute_ms else 0.000000 end,
-        index
-      from entries
-      where log = ${log} and index >= ${tail.from} and index < ${tail.to}
-        and kind = 'usage' and tracking = 'hosted'
-        and namespace_id = any(${namespaces}::text::bigint[])
+      select namespace_id, since, month, usage_month, amount, last_index
+      from asked
+      join tail using (namespace_id)
     )
     select
       namespace_id::text as namespace,
@@ -90,7 +96,6 @@ export async function readPostedUsage(
       sum(case when usage_month = month then amount else 0.000000 end) as amount,
       max(last_index) as last
     from parts
-    join asked using (namespace_id)
     group by 1, 2
   `;
 }
@@ -128,7 +133,7 @@ export async function readTail(
     where log = ${log} and index >= ${range.from} and index < ${range.to}
       and (
         kind = 'usage' and tracking = 'hosted'
-          and namespace_id = any(${plainColumn(namespaces)}::text::bigint[])
+          and (namespace_id in (select unnest(${plainColumn(namespaces)}::text::bigint[]))) is true
         or kind in ('quota', 'pack', 'month_closing', 'month_closing_withdrawn')
       )
     order by index
