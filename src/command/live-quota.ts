@@ -4,6 +4,7 @@ import type { Clock } from "../flow/clock.ts";
 import type { Appender } from "../flow/log/append.ts";
 import type { Quotaing } from "../flow/quota/decide.ts";
 import { type Ledger, openLedger } from "../flow/quota/ledger.ts";
+import { LiveBudget } from "../flow/quota/live-budget.ts";
 import { Seen } from "../flow/quota/seen.ts";
 import { type Live, openLive } from "../flow/quota/standing.ts";
 import { openStops } from "../flow/quota/stops.ts";
@@ -79,6 +80,7 @@ export function openQuota(options: {
   return {
     ...{ appender, clock, ledger, live, stops },
     seen: new Seen(),
+    budget: new LiveBudget(),
     policy: config.quota.withoutRedis,
     startFloorMs: BigInt(config.quota.startReserveMs),
     close: async () => {

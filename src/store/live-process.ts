@@ -2,6 +2,7 @@
  * Live usage in this process' own memory: what it answers from when Redis is away, or when there is none. As
  * in Redis, a namespace is forgotten a day after it was asked for and the last of its jobs ran out.
  */
+import type { Figures } from "../core/quota/figures.ts";
 import type { Answer, Command, LiveStore, NamespaceKey } from "../core/quota/live.ts";
 import { nothingKept, perform, type Standing } from "../core/quota/machine.ts";
 import { SLACK_MS } from "./live-script.ts";
@@ -17,35 +18,50 @@ interface Place {
   endsAt: number;
 }
 
-/** @param options.namespacesMax beyond it those that were asked for longest ago are forgotten */
+/**
+ * @param options.namespacesMax beyond it those that were asked for longest ago are forgotten, and first of
+ *   all those without bounds, of which nobody is ever stopped: so are all that a runner's host makes up
+ */
 export function openLiveProcess(options: { namespacesMax?: number } = {}): LiveStore {
-  const places = new Map<string, Place>();
+  const unbounded = new Map<string, Place>();
+  const bounded = new Map<string, Place>();
   const max = options.namespacesMax ?? NAMESPACES_MAX;
 
   const run = (key: NamespaceKey, command: Command): Answer => {
     const name = `${key.log}:${key.namespace}`;
-    const found = places.get(name);
+    const found = bounded.get(name) ?? unbounded.get(name);
     const isKept = found !== undefined && command.now < found.endsAt;
     const place = isKept ? found : { key, standing: nothingKept(), endsAt: 0 };
     const answer = perform(place.standing, command);
     if (command.asks.length > 0) place.endsAt = endOf(place.standing, command.now);
-    // Moved to the end of the map's order: the one asked for longest ago is the first to be forgotten.
-    places.delete(name);
-    if (place.standing.figures !== undefined) places.set(name, place);
-    for (const oldest of places.keys()) {
-      if (places.size <= max) break;
-      places.delete(oldest);
-    }
+    // Moved to the end of its map's order: the one asked for longest ago is the first to be forgotten.
+    unbounded.delete(name);
+    bounded.delete(name);
+    const { figures } = place.standing;
+    if (figures !== undefined) (isUnbounded(figures) ? unbounded : bounded).set(name, place);
+    if (unbounded.size + bounded.size > max) forgetOldest(unbounded.size > 0 ? unbounded : bounded);
     return answer;
   };
   return {
     run: async (key, command) => run(key, command),
     walk: async function* () {
-      const keys = [...places.values()].map(({ key }) => key);
+      const keys = [...bounded.values(), ...unbounded.values()].map(({ key }) => key);
       for (let i = 0; i < keys.length; i += PAGE) yield keys.slice(i, i + PAGE);
     },
-    close: async () => places.clear(),
+    close: async () => {
+      unbounded.clear();
+      bounded.clear();
+    },
   };
+}
+
+function isUnbounded({ startBound, runBound }: Figures): boolean {
+  return startBound === undefined && runBound === undefined;
+}
+
+function forgetOldest(places: Map<string, Place>): void {
+  const [oldest] = places.keys();
+  if (oldest !== undefined) places.delete(oldest);
 }
 
 function endOf({ jobs }: Standing, now: number): number {

@@ -11,6 +11,7 @@ import { remaining } from "../../core/quota/quota.ts";
 import { instantText, milliseconds, type Tracking } from "../../core/unit.ts";
 import type { Appender } from "../log/append.ts";
 import { type Asked, type AskedResult, type Asking, askNamespace, type Source } from "./ask.ts";
+import type { LiveBudget } from "./live-budget.ts";
 import { ANY_MACHINE, isFree, liveFactor } from "./live-rate.ts";
 import { recentPrefix } from "./recent-prefix.ts";
 import type { Stopped, Stops } from "./stops.ts";
@@ -21,6 +22,7 @@ export interface Quotaing extends Asking {
   policy: "open" | "closed" | "plan";
   /** Of job time, kept for each job that may start until it is heard of. */
   startFloorMs: bigint;
+  budget: LiveBudget;
   stops: Stops;
 }
 
@@ -36,7 +38,8 @@ export interface Question {
 /**
  * `within`, `beyond`: by the figures. `unlimited`, `tracked` (on Dedicated): nothing stops it. `policy`: too little was known.
  * `on-log`: it has ended. What is not counted is never stopped: `not-counted` (no hosted job, costs nothing,
- * or longer than a report may say), `outside-enrolment` (the runner's key does not speak for it), `no-rate`.
+ * or longer than a report may say), `outside-enrolment` (the runner's key does not speak for it), `no-rate`,
+ * `too-many-jobs` (its key spoke for more than a runner has).
  */
 export const DECISION_REASONS = [
   "within",
@@ -48,6 +51,7 @@ export const DECISION_REASONS = [
   "not-counted",
   "outside-enrolment",
   "no-rate",
+  "too-many-jobs",
 ] as const;
 export type DecisionReason = (typeof DECISION_REASONS)[number];
 

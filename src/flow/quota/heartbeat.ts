@@ -21,6 +21,7 @@ import {
   type Quotaing,
   uncounted,
 } from "./decide.ts";
+import type { LiveBudget } from "./live-budget.ts";
 import { isNothing, liveFactor } from "./live-rate.ts";
 import { recentPrefix } from "./recent-prefix.ts";
 
@@ -145,7 +146,7 @@ async function prefixFor(
 
 /** For each job; undefined if the key has ended. */
 function posedBy(
-  { clock }: Quotaing,
+  { budget, clock }: Quotaing,
   prefix: Prefix,
   { kid, payload }: Statement,
 ): (Posed | Decision)[] | undefined {
@@ -155,10 +156,13 @@ function posedBy(
   const { issued_at, jobs, log, runner } = payload;
   const now = clock.now();
   const saidAt = Math.min(now, epochMs(issued_at));
-  return jobs.map((job) => posedAs(prefix, { key, log, uuid: runner.uuid, now, saidAt }, job));
+  return jobs.map((job) =>
+    posedAs(prefix, { budget, key, log, uuid: runner.uuid, now, saidAt }, job),
+  );
 }
 
 interface Speaker {
+  budget: LiveBudget;
   key: KeyState;
   log: string;
   uuid: string;
@@ -170,7 +174,7 @@ interface Speaker {
 
 function posedAs(
   prefix: Prefix,
-  { key, log, uuid, now, saidAt }: Speaker,
+  { budget, key, log, uuid, now, saidAt }: Speaker,
   job: RunningJob,
 ): Posed | Decision {
   const { id, project_id: project, root_namespace_id: namespace } = job;
@@ -185,6 +189,7 @@ function posedAs(
   const factor = liveFactor(prefix, { namespace, project }, runner, at);
   if (factor === undefined) return uncounted(named, "no-rate");
   if (isNothing(factor)) return uncounted(named, "not-counted");
+  if (!budget.takes(key.kid, { namespace, job: id }, now)) return uncounted(named, "too-many-jobs");
   const amount = charge(milliseconds(elapsedMs), factor);
   const until = countsUntil(prefix, saidAt, job);
   return { namespace, by: key.kid, ask: { kind: "run", job: id, amount, elapsedMs, until } };

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type Decision, decide, type Quotaing } from "../../../src/flow/quota/decide.ts";
 import { type Ledger, openLedger } from "../../../src/flow/quota/ledger.ts";
+import { LiveBudget } from "../../../src/flow/quota/live-budget.ts";
 import { Seen } from "../../../src/flow/quota/seen.ts";
 import { openLive } from "../../../src/flow/quota/standing.ts";
 import { openStops } from "../../../src/flow/quota/stops.ts";
@@ -72,7 +73,7 @@ function open(policy: Policy): Desk {
   const live = openLive({ process: openLiveProcess(), clock, failed: () => undefined });
   const stops = openStops({ sql: house.database.writer, clock });
   const { appender } = door;
-  const said = { policy, startFloorMs: 60_000n, seen: new Seen() };
+  const said = { policy, startFloorMs: 60_000n, seen: new Seen(), budget: new LiveBudget() };
   return { quotaing: { appender, clock, ledger, live, stops, ...said }, ledger, sql };
 }
 
