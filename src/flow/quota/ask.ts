@@ -9,6 +9,7 @@ import { type Quota, type QuotaFacts, quotaAt } from "../../core/quota/quota.ts"
 import { instantText } from "../../core/unit.ts";
 import type { Clock } from "../clock.ts";
 import type { Held } from "./copy.ts";
+import { endedAmong } from "./ended.ts";
 import type { Ledger } from "./ledger.ts";
 import type { Seen } from "./seen.ts";
 import type { Live } from "./standing.ts";
@@ -30,7 +31,7 @@ export interface Asked {
   results: readonly AskedResult[];
   jobs?: readonly LiveJob[];
   source: Source;
-  /** How old the figures are. */
+  /** The figures are no older than that. */
   ageMs: number;
   /** They are older than was asked for, and no newer ones were to be had. */
   stale: boolean;
@@ -81,13 +82,13 @@ export async function askNamespace(
     }
     const now = clock.now();
     const own = computed(held, now);
-    const since = between(held.since, seen.handedTo(key) ?? held.since, held.asOf);
+    const since = between(held.since, seen.handedTo(key, held) ?? held.since, held.asOf);
     const settled = [...held.settled(since), ...extra.settled];
     const offered = ended.jobs.size === 0 ? asks : asks.filter((ask) => !isEnded(ask, ended.jobs));
     const command = { now, figures: own.figures, since, ...extra, settled, asks: offered };
     const { answer, source } = await live.run(key, inspect ? { ...command, inspect } : command);
     if (answer.kind === "done") {
-      seen.handed(key, answer.figures.asOf);
+      seen.handed(key, held);
       return asked(asking, { answer, own, source, readSince, asks, ended: ended.jobs });
     }
     if (answer.kind === "gap") {
@@ -99,48 +100,6 @@ export async function askNamespace(
     }
   }
   throw new Problem("busy");
-}
-
-interface Ended {
-  jobs: ReadonlySet<string>;
-  /** A size of the log at which all of them are on it. */
-  upTo: bigint;
-}
-
-const NOBODY: ReadonlySet<string> = new Set();
-
-/**
- * Those heartbeats whose job is on the log: a late one must not add again what the report has added. A job
- * that this process has not looked up is looked up, once; from then on what is committed tells.
- */
-async function endedAmong(
-  { ledger, seen }: Asking,
-  log: string,
-  held: Held,
-  asks: readonly Ask[],
-): Promise<Ended> {
-  const jobs = asks.flatMap(({ kind, job }) => (kind === "run" ? [job] : []));
-  let looked = held.asOf;
-  if (jobs.length === 0) return { jobs: NOBODY, upTo: looked };
-  const unknown = jobs.filter((job) => {
-    const at = seen.absentAt(log, job);
-    if (at === undefined || at < held.since || at > held.asOf) return true;
-    if (at < looked) looked = at;
-    return false;
-  });
-  const found = unknown.length === 0 ? undefined : await ledger.onLog(log, unknown);
-  const ended = new Set<string>(looked < held.asOf ? held.settled(looked) : []);
-  let upTo = held.asOf;
-  for (const job of jobs) {
-    const index = found?.get(job);
-    if (index !== undefined) {
-      ended.add(job);
-      if (index >= upTo) upTo = index + 1n;
-    } else if (!ended.has(job)) {
-      seen.absent(log, job, held.asOf);
-    }
-  }
-  return { jobs: ended, upTo };
 }
 
 function isEnded({ kind, job }: Ask, ended: ReadonlySet<string>): boolean {
@@ -211,7 +170,9 @@ function asked(
   { answer, own, source, readSince, asks, ended }: Answered,
 ): Asked {
   const { figures, jobs } = answer;
-  const stale = figures.readAt < readSince;
+  // Newer figures of somebody else are at least as new as what this process read, by a clock that it knows.
+  const { readAt } = own.figures;
+  const stale = readAt < readSince;
   const alone = source === "process" && live.state() !== "none";
   return {
     figures,
@@ -221,7 +182,7 @@ function asked(
     results: resultsOf(asks, answer.results, ended),
     ...(jobs && { jobs }),
     source,
-    ageMs: Math.max(0, clock.now() - figures.readAt),
+    ageMs: Math.max(0, clock.now() - readAt),
     stale,
     alone,
     complete: !stale && !alone,

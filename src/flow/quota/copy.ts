@@ -26,8 +26,10 @@ export interface Held {
   readonly asOf: bigint;
   /** Index of the last entry that concerns the namespace; −1: there is none. */
   readonly touched: bigint;
-  /** Epoch milliseconds: `asOf` was the log's size then. */
+  /** Epoch milliseconds: `asOf` was the log's size then. 0: nobody can tell when it was. */
   readonly readAt: number;
+  /** By which it was learnt; another one where that was begun anew, and the same size may be of other entries. */
+  readonly copy: symbol;
   /** From here on `settled` knows all. */
   readonly since: bigint;
   /** Hosted jobs that got a usage in [from, asOf). @throws Error below `since` */
@@ -63,7 +65,8 @@ export class LogCopy {
   readonly log: string;
   #head: LockedHead | undefined;
   /** Not the largest: a clock that stepped back must not make what is held look new for as long. */
-  #readAt = Number.NEGATIVE_INFINITY;
+  #readAt = 0;
+  #copy = Symbol();
   #common: CommonFacts | undefined;
   #known = new Map<string, Known>();
 
@@ -82,12 +85,17 @@ export class LogCopy {
     const { touched } = facts;
     const asOf = this.#head.size;
     return {
-      ...{ facts, asOf, touched, readAt: this.#readAt, since },
+      ...{ facts, asOf, touched, readAt: this.#readAt, copy: this.#copy, since },
       settled: (from) => {
         if (from < since) throw new Error("ledger: settled before what is known");
         return jobsFrom(settled, from);
       },
     };
+  }
+
+  /** It was not read later than now: how long ago it was by a clock that stepped back, nobody can tell. */
+  judge(now: number): void {
+    if (this.#readAt > now) this.#readAt = 0;
   }
 
   names(): Iterable<string> {
@@ -159,7 +167,10 @@ export class LogCopy {
     readAt: number,
     wanted: Iterable<string>,
   ): void {
-    if (!goesOn) this.#known.clear();
+    if (!goesOn) {
+      this.#known.clear();
+      this.#copy = Symbol();
+    }
     this.#common = common ?? this.#common;
     for (const [namespace, entries] of usages) {
       const before = this.#known.get(namespace);
@@ -193,7 +204,8 @@ export class LogCopy {
 
 /** What one snapshot says by itself. */
 export function heldAlone(facts: TouchedFacts, asOf: bigint, readAt: number): Held {
-  return { facts, asOf, touched: facts.touched, readAt, since: asOf, settled: () => [] };
+  const { touched } = facts;
+  return { facts, asOf, touched, readAt, copy: Symbol(), since: asOf, settled: () => [] };
 }
 
 const NONE = new BigInt64Array();

@@ -117,6 +117,7 @@ class ProcessLedger implements Ledger {
     if (this.#closed) throw new Problem("busy");
     const desk = this.#desk(log);
     desk.askedAt = this.#options.clock.now();
+    desk.copy.judge(desk.askedAt);
     const known = desk.copy.held(namespace);
     if (known !== undefined) {
       this.#recency.touch({ log, namespace });

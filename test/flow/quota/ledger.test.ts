@@ -94,7 +94,7 @@ test("a clock that steps back does not make what is held look new", async () => 
   time -= 30_000;
   const held = await until(
     () => copy.hold(keyOf(ledger)),
-    ({ readAt }) => readAt <= time,
+    ({ readAt }) => readAt !== 0,
   );
   expect(held.readAt).toBe(time);
 });
