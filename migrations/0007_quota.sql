@@ -22,7 +22,7 @@ create table quota_marks (
   log text not null,
   index bigint not null default 0, -- entries 0 … index−1 were looked at
   news_from timestamptz(3) not null default '-infinity',
-  looked_at timestamptz(3) not null default '-infinity', -- never runs backwards, whatever clocks say
+  looked_at timestamptz(3) not null default '-infinity', -- runs back only from what no clock has come to
   constraint quota_marks_pkey primary key (log),
   constraint quota_marks_from_zero check (index >= 0)
 );

@@ -41,6 +41,18 @@ export async function namespacesDue(
   return rows.map(({ namespace }) => namespace);
 }
 
+/** What stands for a month that has not come is to be looked at again now. */
+export async function recallLevels(
+  tx: Transaction,
+  log: string,
+  { at, month }: { at: number; month: string },
+): Promise<void> {
+  await tx`
+    update quota_levels
+    set look_at = ${new Date(at)}
+    where log = ${log} and month > ${month}::text::date`;
+}
+
 export async function writeLevels(
   tx: Transaction,
   log: string,

@@ -1,6 +1,9 @@
 /** Table `quota_marks`: how far each log was looked at for changes of levels. */
 import type { Sql, Transaction } from "./connect.ts";
 
+/** An instant that is so much later than every clock was of one that was wrong. */
+const SKEW = "1 minute";
+
 /** Of a log that is made here: all that ever happens on it is news. */
 export async function createMark(tx: Transaction, log: string): Promise<void> {
   await tx`insert into quota_marks (log) values (${log})`;
@@ -10,7 +13,7 @@ export async function createMark(tx: Transaction, log: string): Promise<void> {
 export async function silenceMark(tx: Transaction, log: string, now: number): Promise<void> {
   await tx`
     insert into quota_marks as mark (log, news_from)
-    values (${log}, ${new Date(now)})
+    values (${log}, least(${new Date(now)}, clock_timestamp() + ${SKEW}::interval))
     on conflict (log) do update
       set news_from = greatest(mark.news_from, excluded.news_from)`;
 }
@@ -45,18 +48,28 @@ export interface Mark {
   at: number;
 }
 
+export interface LockedMark extends Mark {
+  /** Somebody has looked by a clock that was ahead, of which nothing is believed. */
+  wasAhead: boolean;
+}
+
 /** Holds the log until the transaction ends; undefined if somebody else does. */
 export async function lockMark(
   tx: Transaction,
   log: string,
   now: number,
-): Promise<Mark | undefined> {
-  const [row] = await tx<{ index: bigint; at: Date }[]>`
-    select index, greatest(looked_at, ${new Date(now)}) as at
+): Promise<LockedMark | undefined> {
+  const [row] = await tx<{ index: bigint; looked_at: Date; was_ahead: boolean }[]>`
+    select
+      index,
+      greatest(looked_at, ${new Date(now)}) as looked_at,
+      looked_at > greatest(${new Date(now)}, clock_timestamp()) + ${SKEW}::interval as was_ahead
     from quota_marks
     where log = ${log}
     for update skip locked`;
-  return row && { index: row.index, at: row.at.getTime() };
+  if (row === undefined) return undefined;
+  const { index, looked_at, was_ahead: wasAhead } = row;
+  return { index, at: wasAhead ? now : looked_at.getTime(), wasAhead };
 }
 
 export async function moveMark(tx: Transaction, log: string, { index, at }: Mark): Promise<void> {
@@ -69,8 +82,9 @@ export async function moveMark(tx: Transaction, log: string, { index, at }: Mark
 /** A namespace that some entries are about. */
 export interface Touched {
   namespace: string;
-  /** The first of those entries. */
+  /** The first of those entries, and when it was written. */
   first: bigint;
+  firstAt: Date;
   /** Whether the last of them was written when changes were told already. */
   news: boolean;
 }
@@ -85,6 +99,7 @@ export async function readTouched(
     select
       namespace,
       min(index) as first,
+      min(at) as "firstAt",
       max(at) >= (select news_from from quota_marks where log = ${log}) as news
     from (
       select

@@ -15,6 +15,7 @@ import {
 } from "../../store/notifications.ts";
 import { dismissReceiver, isDismissed, restReceiver } from "../../store/webhook-receivers.ts";
 import type { Clock, Random } from "../clock.ts";
+import { soundClock } from "./sound-clock.ts";
 import { post, TIMEOUT_MS, type Webhook, WebhookError } from "./webhook.ts";
 
 /** What waits to be sent. */
@@ -75,7 +76,7 @@ const LOOK_MS = 10 * SECOND;
 
 /** Runs until aborted; what is under way then is sent again by whoever comes next. */
 export async function deliverLoop(delivering: Delivering): Promise<void> {
-  const { clock, observer, signal, sql, intervalMs = INTERVAL_MS } = delivering;
+  const { observer, signal, sql, intervalMs = INTERVAL_MS } = delivering;
   const receiver = receiverOf(delivering.webhook);
   let awayMs = AWAY_MS;
   let lookAt = 0;
@@ -84,7 +85,8 @@ export async function deliverLoop(delivering: Delivering): Promise<void> {
     let claimed = 0;
     let backlog: Backlog | undefined;
     try {
-      const round = await deliverDue(delivering, receiver);
+      const clock = await soundClock(sql, delivering.clock);
+      const round = await deliverDue({ ...delivering, clock }, receiver);
       claimed = round.claimed;
       if (claimed > 0) standing = round.failure;
       if (round.failure?.away) {
@@ -96,7 +98,7 @@ export async function deliverLoop(delivering: Delivering): Promise<void> {
       }
       if (clock.now() >= lookAt) {
         lookAt = clock.now() + LOOK_MS;
-        backlog = await lookAtBacklog(delivering);
+        backlog = await lookAtBacklog({ ...delivering, clock });
         if (await isDismissed(sql, receiver)) standing = new WebhookError("410");
       }
       if (standing !== undefined) observer.failed(standing);

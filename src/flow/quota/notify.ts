@@ -10,10 +10,10 @@ import {
   type QuotaEventType,
   type Seen,
 } from "../../core/quota/event.ts";
-import { levelOf } from "../../core/quota/level.ts";
-import { type Quota, quotaAt } from "../../core/quota/quota.ts";
+import { type Level, levelOf } from "../../core/quota/level.ts";
+import { type Quota, type QuotaFacts, quotaAt } from "../../core/quota/quota.ts";
 import { encodeHex } from "../../core/text.ts";
-import { epochMs, instantText, nextMonth } from "../../core/unit.ts";
+import { epochMs, instantText, monthOf, nextMonth } from "../../core/unit.ts";
 import type { Sql, Transaction } from "../../store/connect.ts";
 import { readHead } from "../../store/heads.ts";
 import {
@@ -24,6 +24,7 @@ import {
 import {
   namespacesDue,
   readLevels,
+  recallLevels,
   type StandingLevel,
   writeLevels,
 } from "../../store/quota-levels.ts";
@@ -38,6 +39,7 @@ import { transact } from "../../store/transact.ts";
 import { limitTransaction } from "../../store/transaction.ts";
 import type { Clock, Random } from "../clock.ts";
 import { readFacts } from "./facts.ts";
+import { soundClock } from "./sound-clock.ts";
 
 /** Of one transaction. */
 const ENTRIES_MAX = 10_000n;
@@ -87,15 +89,17 @@ async function look(tx: Transaction, { clock, random }: Notifying, log: string):
   const head = await readHead(tx, log);
   if (mark === undefined || head === undefined) return NOTHING;
   const { at } = mark;
+  const month = monthOf(instantText(at));
+  if (mark.wasAhead) await recallLevels(tx, log, { at, month });
   const { touched, to } = await nextPage(tx, log, mark.index, head.size);
   const due = await namespacesDue(tx, log, { at, limit: NAMESPACES_MAX });
-  const isNews = new Map(touched.map(({ namespace, news }) => [namespace, news]));
-  for (const namespace of due) isNews.set(namespace, true);
-  const changes = await changesOf(tx, { log, asOf: head.size, at: instantText(at) }, isNews);
-  const told = changes.flatMap(({ level, event }) => (event ? [{ level, event }] : []));
-  const outbox = told.map(({ level: { namespace, notified }, event }): NewNotification => {
+  const causes = new Map(touched.map((each) => [each.namespace, causeOf(each, month)]));
+  for (const namespace of due) causes.set(namespace, { mayBeLate: true, isNews: true });
+  const changes = await changesOf(tx, { log, asOf: head.size, at: instantText(at) }, causes);
+  const told = changes.flatMap((change) => change.told);
+  const outbox = told.map(({ namespace, number, event }): NewNotification => {
     const id = `evt_${encodeHex(random(ID_BYTES))}`;
-    return { namespace, number: notified, id, body: JSON.stringify(event) };
+    return { namespace, number, id, body: JSON.stringify(event) };
   });
   await insertNotifications(tx, log, at, outbox);
   await writeLevels(
@@ -120,45 +124,89 @@ async function nextPage(
   return { touched: found.slice(0, NAMESPACES_MAX), to: found[NAMESPACES_MAX]?.first ?? to };
 }
 
-interface Change {
-  level: StandingLevel;
-  /** Of a change that is told. */
-  event: QuotaEvent | undefined;
+/** Why a namespace is looked at. */
+interface Cause {
+  /** By what came before this month began, and nobody has looked at since. */
+  mayBeLate: boolean;
+  /** Whether somebody is told. */
+  isNews: boolean;
 }
 
-/** @param isNews by namespace: whether somebody is told */
+function causeOf({ firstAt, news }: Touched, month: string): Cause {
+  return { mayBeLate: firstAt.getTime() < startOf(month), isNews: news };
+}
+
+interface Told {
+  namespace: string;
+  number: bigint;
+  event: QuotaEvent;
+}
+
+interface Change {
+  level: StandingLevel;
+  told: Told[];
+}
+
+/** @param causes by namespace */
 async function changesOf(
   tx: Transaction,
   seen: Omit<Seen, "namespace">,
-  isNews: ReadonlyMap<string, boolean>,
+  causes: ReadonlyMap<string, Cause>,
 ): Promise<Change[]> {
-  if (isNews.size === 0) return [];
-  const namespaces = [...isNews.keys()];
+  if (causes.size === 0) return [];
+  const namespaces = [...causes.keys()];
   const { facts } = await readFacts(tx, seen.log, namespaces);
   const levels = await readLevels(tx, seen.log, namespaces);
   const standing = new Map(levels.map((level) => [level.namespace, level]));
-  return namespaces.flatMap((namespace): Change[] => {
+  return Array.from(causes).flatMap(([namespace, cause]) => {
     const known = facts.get(namespace);
     if (known === undefined) throw new Error("notify: a namespace without facts");
-    const quota = quotaAt(known, seen.at);
-    const change = changeOf({ ...seen, namespace }, quota, standing.get(namespace));
-    if (change === undefined) return [];
-    const { level, event } = change;
-    if (event === undefined || isNews.get(namespace) !== true) return [{ level, event: undefined }];
-    return [{ level: { ...level, notified: level.notified + 1n }, event }];
+    return changeOf({ ...seen, namespace }, known, cause, standing.get(namespace)) ?? [];
   });
 }
 
-/** Undefined where what is written stays as it is. A new month begins at `none`, and nobody is told. */
-function changeOf(seen: Seen, quota: Quota, before: StandingLevel | undefined): Change | undefined {
-  const { month, until } = quota;
-  const from = before?.month === month ? before.level : "none";
-  const to = levelOf(quota);
-  const lookAt = until < startOf(nextMonth(month)) ? until : undefined;
-  if (to === from && lookAt === before?.lookAt) return undefined;
+/**
+ * Undefined where what is written stays as it is. What came in the last moments of a month is looked at as of
+ * its end first: who looks a moment before midnight and who looks after it tell the same.
+ */
+function changeOf(
+  seen: Seen,
+  facts: QuotaFacts,
+  { mayBeLate, isNews }: Cause,
+  before: StandingLevel | undefined,
+): Change | undefined {
   const { namespace } = seen;
-  const level = { namespace, month, level: to, notified: before?.notified ?? 0n, lookAt };
-  return { level, event: eventOf(seen, quota, { from, to }) };
+  const month = monthOf(seen.at);
+  const isLate = mayBeLate && (before === undefined || before.month < month);
+  const instants = isLate ? [instantText(startOf(month) - 1), seen.at] : [seen.at];
+  const told: Told[] = [];
+  let level = before;
+  for (const instant of instants) {
+    const quota = quotaAt(facts, instant);
+    const [from, next] = [standingIn(quota.month, level), levelIn(namespace, quota, level)];
+    const event = isNews ? eventOf(seen, quota, { from, to: next.level }) : undefined;
+    if (event !== undefined) {
+      next.notified += 1n;
+      told.push({ namespace, number: next.notified, event });
+    }
+    if (from !== next.level || next.lookAt !== level?.lookAt) level = next;
+  }
+  return level === undefined || level === before ? undefined : { level, told };
+}
+
+/** A month begins at `none`, and nobody is told. */
+function standingIn(month: string, level: StandingLevel | undefined): Level {
+  return level?.month === month ? level.level : "none";
+}
+
+function levelIn(
+  namespace: string,
+  quota: Quota,
+  before: StandingLevel | undefined,
+): StandingLevel {
+  const { month, until } = quota;
+  const lookAt = until < startOf(nextMonth(month)) ? until : undefined;
+  return { namespace, month, level: levelOf(quota), notified: before?.notified ?? 0n, lookAt };
 }
 
 function startOf(month: string): number {
@@ -176,14 +224,15 @@ export interface NotifyLoop extends Notifying {
 
 /** Runs until aborted. What fails is reported and tried again in the next round. */
 export async function notifyLoop(loop: NotifyLoop): Promise<void> {
-  const { clock, signal, sql, intervalMs = INTERVAL_MS } = loop;
+  const { signal, sql, intervalMs = INTERVAL_MS } = loop;
   let expireAt = 0;
   while (!signal.aborted) {
     let more = false;
     try {
+      const clock = await soundClock(sql, loop.clock);
       for (const log of await logsToLookAt(sql, clock.now())) {
         if (signal.aborted) break;
-        more = (await attend(loop, log)) || more;
+        more = (await attend({ ...loop, clock }, log)) || more;
       }
       if (clock.now() >= expireAt) {
         expireAt = clock.now() + EXPIRE_MS;

@@ -4,7 +4,6 @@ import { connect } from "../../../src/store/connect.ts";
 import { type FreshDatabase, freshDatabase } from "../../postgres.ts";
 import { Courier, fill, SECRET, stateOf } from "./outbox.ts";
 import { answering, type Behaviour, Receiver, verified } from "./receiver.ts";
-import { START } from "./told.ts";
 
 let db: FreshDatabase;
 beforeAll(async () => {
@@ -14,7 +13,8 @@ afterAll(() => db.drop());
 
 const SECOND = 1_000;
 const DAY = 86_400_000;
-const clock = { time: START, now: () => clock.time };
+// Long ago, and days pass: a clock that is ahead of the database's is set right by it.
+const clock = { time: Date.UTC(2026, 1, 20, 12), now: () => clock.time };
 let receiver: Receiver;
 
 beforeEach(async () => {
@@ -115,6 +115,19 @@ test("of a namespace nothing overtakes what comes before it; other namespaces do
   clock.time += 10 * SECOND;
   await settled(third);
   expect(receiver.ids.filter((id) => id !== other)).toEqual([first, first, second, third]);
+});
+
+test("a process whose clock is a year ahead signs with the right time, and puts nothing off for a year", async () => {
+  receiver.behaviours = [answering(500)];
+  const [id = ""] = await fill(db.writer, 1, Date.now());
+  await tried(courier({ clock: { now: () => Date.now() + 365 * DAY } }));
+  const [{ timestamp } = { timestamp: 0 }] = receiver.received;
+  expect(Math.abs(timestamp * SECOND - Date.now())).toBeLessThan(60 * SECOND);
+  const [row] = await db.reader<{ soon: boolean }[]>`
+    select due_at < clock_timestamp() + interval '1 minute' as soon
+    from notifications
+    where id = ${id}`;
+  expect(row?.soon).toBe(true);
 });
 
 test("a receiver that hangs is left alone for a while, all of it, and then sent the same again", async () => {

@@ -161,6 +161,8 @@ class Paper {
   readonly #limit = new Map<number, number>();
   readonly #packs = new Map<number, number>();
   readonly #used = new Map<number, number>();
+  /** So much was said up to the last look. */
+  #looked = 0;
 
   use(n: number, minutes: number): void {
     this.#used.set(n, (this.#used.get(n) ?? 0) + minutes);
@@ -171,8 +173,17 @@ class Paper {
   pack(n: number, minutes: number): void {
     this.#packs.set(n, (this.#packs.get(n) ?? 0) + minutes);
   }
-  /** What went over the limit is taken from the packs, which all last for ever here. */
+  look(): void {
+    this.#compare();
+    this.#looked = this.said.length;
+  }
+  /**
+   * What is new is told of the month as it ended; of one before that it is no news any more. What went over
+   * the limit is taken from the packs, which all last for ever here.
+   */
   month(): void {
+    this.said.length = this.#looked;
+    this.#compare();
     for (const n of [1, 2, 3]) {
       const over = Math.max(0, (this.#used.get(n) ?? 0) - (this.#limit.get(n) ?? 0));
       this.#packs.set(n, Math.max(0, (this.#packs.get(n) ?? 0) - over));
@@ -180,7 +191,7 @@ class Paper {
     this.#used.clear();
     this.#level.clear();
   }
-  look(): void {
+  #compare(): void {
     for (const n of [1, 2, 3]) {
       if (!this.#limit.has(n) && !this.#packs.has(n)) continue;
       const whole = (this.#limit.get(n) ?? 0) + (this.#packs.get(n) ?? 0);

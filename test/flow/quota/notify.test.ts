@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { notify } from "../../../src/flow/quota/notify.ts";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { instantText, monthOf } from "../../../src/core/unit.ts";
+import { notify, notifyLoop } from "../../../src/flow/quota/notify.ts";
 import { type FreshDatabase, freshDatabase } from "../../postgres.ts";
 import { MINUTE_MS, OWN, outboxOf, QuotaLog, random, START, tell, toldOf } from "./told.ts";
 
@@ -125,6 +126,87 @@ test("a process whose clock is behind tells nothing of the month before again", 
   expect(await told(log, Date.UTC(2026, 10, 30, 23, 59, 59))).toEqual([]);
 });
 
+test.each([
+  ["a moment before midnight", Date.UTC(2026, 11, 1) - 1],
+  ["after it", Date.UTC(2026, 11, 1, 0, 0, 1)],
+])("what is passed in a month's last second is told the same by who looks %s", async (_, at) => {
+  const log = await newLog();
+  log.limit(1, 100);
+  log.limit(2, 100);
+  log.use(2, 80n * MINUTE_MS);
+  expect(await told(log)).toEqual(["quota.warning"]);
+  log.now = Date.UTC(2026, 11, 1) - 2;
+  log.use(1, 100n * MINUTE_MS);
+  log.use(2, 16n * MINUTE_MS);
+  expect(await told(log, at)).toEqual(["quota.exceeded", "quota.danger"]);
+  const kept = await outboxOf(db.reader, log.log);
+  const shown = kept.map(({ namespace, number, event }) => [namespace, number, event.data.month]);
+  expect(shown).toEqual([
+    ["1", "1", "2026-11-01"],
+    ["2", "1", "2026-11-01"],
+    ["2", "2", "2026-11-01"],
+  ]);
+  log.now = Date.UTC(2026, 11, 1, 0, 0, 2);
+  log.use(1, 80n * MINUTE_MS);
+  log.use(2, MINUTE_MS);
+  expect(await told(log)).toEqual(["quota.warning"]);
+});
+
+test("what a month used is told to nobody by a report that comes in the next", async () => {
+  const log = await newLog();
+  log.limit(1, 100);
+  await told(log);
+  log.now = Date.UTC(2026, 11, 1, 0, 0, 1);
+  log.use(1, 100n * MINUTE_MS, { ended: Date.UTC(2026, 10, 30) });
+  expect(await told(log)).toEqual([]);
+});
+
+test("one look by a clock that was ahead by far silences nothing that is looked at afterwards", async () => {
+  const log = await newLog();
+  log.limit(1, 10);
+  log.limit(2, 100);
+  log.use(2, 50n * MINUTE_MS);
+  log.now += 1;
+  const from = log.now + 86_400_000;
+  log.limit(2, 52, new Date(from).toISOString());
+  await told(log);
+  log.use(1, 1n);
+  log.use(2, 1n);
+  expect(await told(log, Date.UTC(2126, 0))).toEqual([]);
+  log.use(1, 20n * MINUTE_MS);
+  expect(await told(log)).toEqual(["quota.exceeded"]);
+  // What was to be looked at again is so still.
+  expect(await told(log, from)).toEqual(["quota.danger"]);
+});
+
+test("a process whose clock is years ahead tells what one with a right clock would", async () => {
+  const log = await newLog();
+  log.now = Date.now();
+  log.limit(1, 100);
+  log.use(1, 96n * MINUTE_MS);
+  await log.load(db.owner);
+  const abort = new AbortController();
+  const failures: unknown[] = [];
+  const ahead = { now: () => Date.now() + 3 * 365 * 86_400_000 };
+  const seen: string[] = [];
+  const running = notifyLoop({
+    ...{ sql: db.writer, clock: ahead, random, signal: abort.signal, intervalMs: 1 },
+    onTold: (type) => seen.push(type),
+    onFailure: (error) => failures.push(error),
+    onRound: () => undefined,
+  });
+  await vi.waitUntil(() => seen.length > 0, 10_000);
+  abort.abort();
+  await running;
+  expect(seen).toEqual(["quota.danger"]);
+  expect(failures).toEqual([]);
+  const [row] = await db.reader<{ sound: boolean }[]>`
+    select looked_at <= clock_timestamp() as sound from quota_marks where log = ${log.log}`;
+  expect(row?.sound).toBe(true);
+  const [kept] = await outboxOf(db.reader, log.log);
+  expect([kept?.state, kept?.event.data.month]).toEqual(["pending", monthOf(instantText(log.now))]);
+});
+
 test("a limit that comes into force later in the month is looked at then, although no entry comes", async () => {
   const log = await newLog();
   log.limit(1, 100);
@@ -142,7 +224,7 @@ test("a limit that comes into force later in the month is looked at then, althou
 test("the customer's own runners, namespaces without a limit, and Dedicated are told nothing", async () => {
   const log = await newLog();
   log.limit(1, 100);
-  log.use(1, 1_000n * MINUTE_MS, OWN);
+  log.use(1, 1_000n * MINUTE_MS, { runner: OWN });
   log.use(2, 1_000n * MINUTE_MS);
   expect(await told(log)).toEqual([]);
   const dedicated = await newLog({ platform: "dedicated" });

@@ -1,6 +1,7 @@
 /** A log whose namespaces come to their levels, and what they are told of it. */
 import { randomBytes } from "node:crypto";
 import { QuotaEvent } from "../../../src/core/quota/event.ts";
+import { instantText } from "../../../src/core/unit.ts";
 import { type Notifying, notify } from "../../../src/flow/quota/notify.ts";
 import type { Sql } from "../../../src/store/connect.ts";
 import { createMark, logsToLookAt } from "../../../src/store/quota-marks.ts";
@@ -16,6 +17,12 @@ export const HOSTED = {
   tracking: "hosted",
 } as const;
 export const OWN = { ...HOSTED, uuid: "r-2", runner_id: "8", tracking: "self_managed" } as const;
+
+interface Use {
+  runner?: TestRunner;
+  /** Epoch milliseconds. */
+  ended?: number;
+}
 
 const SALT = Buffer.alloc(16).toString("base64");
 
@@ -76,10 +83,11 @@ export class QuotaLog extends TestLedger {
     });
   }
 
-  /** One build of so many milliseconds at factor 1. */
-  use(namespace: number, ms: bigint, runner: TestRunner = HOSTED): void {
+  /** One build of so many milliseconds at factor 1, that ends now unless it is said. */
+  use(namespace: number, ms: bigint, { runner = HOSTED, ended = this.now }: Use = {}): void {
     this.#job += 1;
-    this.report(this.#agent, { job: this.#job, runner, namespace, duration: ms });
+    const finished = instantText(ended);
+    this.report(this.#agent, { job: this.#job, runner, namespace, duration: ms, finished });
   }
 }
 
