@@ -5,8 +5,9 @@
 import type { IncomingMessage } from "node:http";
 import { endOf, exchangeOf, readGivenJob, readState, readSystemId } from "./exchange.ts";
 import { endToEnd, type RawHeaders, valuesOf, withHeader } from "./headers.ts";
-import type { Head, Upstream, Watcher } from "./proxy.ts";
+import type { Head, Watcher } from "./proxy.ts";
 import type { Register, RelayedJob } from "./register.ts";
+import type { Upstream } from "./upstream.ts";
 
 export interface BailiffOptions {
   register: Register;

@@ -3,17 +3,11 @@
  * fetch, as frameworks have them, the case, order and repetition of headers, 100-continue, upgrades and
  * the moment of an abort are lost.
  */
-import {
-  Agent,
-  type ClientRequest,
-  type IncomingMessage,
-  request,
-  type ServerResponse,
-} from "node:http";
-import { request as requestTls, Agent as TlsAgent } from "node:https";
-import { type Duplex, pipeline } from "node:stream";
+import type { ClientRequest, IncomingMessage, ServerResponse } from "node:http";
+import { pipeline } from "node:stream";
 import { errnoOf } from "../failure.ts";
-import { endToEnd, type RawHeaders, valuesOf, withHeader } from "./headers.ts";
+import { contentLength, endToEnd, type RawHeaders, valuesOf, without } from "./headers.ts";
+import type { Upstream } from "./upstream.ts";
 
 export interface Head {
   status: number;
@@ -34,38 +28,9 @@ export interface Watcher {
   ended?(whole: boolean): void;
 }
 
-/** Shorter than GitLab's own (nginx: 75 s), so that a connection that is used is seldom one just closed. */
-const IDLE_MS = 15_000;
-
 const NOTHING = new Uint8Array();
-
-export class Upstream {
-  readonly #target: URL;
-  readonly #agent: Agent;
-
-  /** @param target GitLab's address; its path, if any, comes before that of each request */
-  constructor(target: URL) {
-    this.#target = target;
-    const options = { keepAlive: true, timeout: IDLE_MS };
-    this.#agent = target.protocol === "https:" ? new TlsAgent(options) : new Agent(options);
-  }
-
-  open(method: string, path: string, headers: RawHeaders): ClientRequest {
-    const { protocol, hostname, port, pathname, host } = this.#target;
-    return (protocol === "https:" ? requestTls : request)({
-      agent: this.#agent,
-      hostname: hostname.replace(/^\[|\]$/g, ""),
-      port,
-      method,
-      path: `${pathname.replace(/\/$/, "")}${path}`,
-      headers: withHeader(headers, "Host", host),
-    });
-  }
-
-  close(): void {
-    this.#agent.destroy();
-  }
-}
+/** RFC 9112 §3.2.1. Any other form names a host of its own, and this is a proxy for one only. */
+const ORIGIN_FORM = /^\/[^#]*$/;
 
 export function forward(
   upstream: Upstream,
@@ -73,30 +38,62 @@ export function forward(
   response: ServerResponse,
   watcher: Watcher,
 ): void {
-  const outgoing = upstream.open(
-    incoming.method ?? "",
-    incoming.url ?? "",
-    requestHeaders(incoming),
-  );
-  response.sendDate = false;
+  const { method = "", url = "" } = incoming;
+  const length = contentLength(incoming);
+  if (length === undefined || !ORIGIN_FORM.test(url)) {
+    refuse(response, 400, "The relay does not pass on what can be read in two ways.");
+    return;
+  }
+  const outgoing = upstream.open(method, url, requestHeaders(incoming));
+  let isAnswered = false;
   outgoing.on("continue", () => {
-    response.writeContinue();
+    if (expectsContinue(incoming)) response.writeContinue();
   });
   outgoing.on("response", (answer) => {
+    if (isOdd(answer)) {
+      outgoing.destroy();
+      return;
+    }
+    isAnswered = true;
     pass(answer, response, watcher).catch(() => response.destroy());
   });
+  // What breaks off after that, the answer itself knows of; and if it is whole, it is GitLab's answer.
   outgoing.on("error", (error) => {
-    if (response.headersSent) response.destroy();
-    else refuse(response, error);
+    if (!isAnswered) refuseUnreachable(response, error);
+  });
+  outgoing.on("close", () => {
+    if (!isAnswered) refuseUnreachable(response);
   });
   // Whoever went away is waited for by nobody.
   response.on("close", () => {
     if (!response.writableFinished) outgoing.destroy();
     watcher.ended?.(response.writableFinished);
   });
-  incoming.on("data", (chunk: Uint8Array) => watcher.sent?.(chunk));
-  incoming.on("end", () => watcher.asked?.());
-  incoming.pipe(outgoing);
+  send(incoming, outgoing, length, watcher);
+}
+
+/** The content of a request: never a byte more or less than was announced, as that would be another request. */
+function send(
+  incoming: IncomingMessage,
+  outgoing: ClientRequest,
+  length: number,
+  watcher: Watcher,
+): void {
+  let left = length;
+  incoming.on("data", (chunk: Uint8Array) => {
+    watcher.sent?.(chunk);
+    left -= chunk.length;
+    if (left < 0) outgoing.destroy();
+    // What GitLab wants no more is read all the same: many a client reads the answer only after it.
+    else if (!outgoing.destroyed && !outgoing.write(chunk)) incoming.pause();
+  });
+  outgoing.on("drain", () => incoming.resume());
+  outgoing.on("close", () => incoming.resume());
+  incoming.on("end", () => {
+    watcher.asked?.();
+    if (left === 0 || length === Number.POSITIVE_INFINITY) outgoing.end();
+    else outgoing.destroy();
+  });
 }
 
 async function pass(
@@ -105,9 +102,10 @@ async function pass(
   watcher: Watcher,
 ): Promise<void> {
   const status = answer.statusCode ?? 0;
-  const came = endToEnd(answer.rawHeaders);
+  const came = answerHeaders(answer);
   const headers = (await watcher.head?.({ status, headers: came })) ?? came;
   if (response.destroyed) return;
+  response.sendDate = false;
   response.writeHead(status, answer.statusMessage, [...headers]);
   // At once, as an answer may begin long before its first byte of content. And not by flushHeaders, which
   // would write them in UTF-8 where Node reads them, byte by byte, as Latin-1.
@@ -117,54 +115,48 @@ async function pass(
   pipeline(answer, response, () => undefined); // what broke off here breaks off there
 }
 
-/** The framing is this connection's own, so it is said anew. */
-function requestHeaders({ rawHeaders, method = "" }: IncomingMessage): string[] {
+/** The framing is this connection's own, so it is said anew, by what was read and not by what was named. */
+export function requestHeaders({ rawHeaders, method = "" }: IncomingMessage): string[] {
   const headers = endToEnd(rawHeaders);
   if (valuesOf(rawHeaders, "transfer-encoding").length > 0) {
     return [...headers, "Transfer-Encoding", "chunked"];
   }
-  const bodiless = valuesOf(headers, "content-length").length === 0;
+  const isSilent = valuesOf(headers, "content-length").length === 0;
   // RFC 9110 §8.6; Node would announce chunks.
-  const says = bodiless && ["POST", "PUT", "PATCH"].includes(method);
-  return says ? [...headers, "Content-Length", "0"] : headers;
+  return isSilent && !CONTENTLESS.has(method) ? [...headers, "Content-Length", "0"] : headers;
+}
+
+const CONTENTLESS = new Set(["GET", "HEAD", "DELETE", "OPTIONS", "TRACE"]);
+
+/** Chunks are said anew by Node, and so is the end of the connection where it ends the content. */
+export function answerHeaders({ rawHeaders, statusCode }: IncomingMessage): string[] {
+  const headers = endToEnd(rawHeaders);
+  return statusCode === 204 ? without(headers, new Set(["content-length"])) : headers; // RFC 9110 §8.6
+}
+
+/** No final answer, or one whose content another parser may end elsewhere. */
+export function isOdd(answer: IncomingMessage): boolean {
+  return (answer.statusCode ?? 0) < 200 || contentLength(answer) === undefined;
+}
+
+/** Whoever does not, and HTTP/1.0, would take the 100 for the answer. */
+function expectsContinue({ rawHeaders, httpVersion }: IncomingMessage): boolean {
+  return (
+    httpVersion === "1.1" &&
+    valuesOf(rawHeaders, "expect").some((value) => value.toLowerCase() === "100-continue")
+  );
 }
 
 /** 502, which gitlab-runner tries again by itself. */
-function refuse(response: ServerResponse, error: Error): void {
-  const text = `The relay cannot reach GitLab (${errnoOf(error) ?? "no answer"}).\n`;
-  response.writeHead(502, { "content-type": "text/plain", "content-length": text.length });
+function refuseUnreachable(response: ServerResponse, error?: Error): void {
+  refuse(response, 502, `The relay cannot reach GitLab (${errnoOf(error) ?? "no answer"}).`);
+}
+
+function refuse(response: ServerResponse, status: 400 | 502, sentence: string): void {
+  if (response.headersSent || response.destroyed) return;
+  // Where a request's content ends is in doubt after a 400: then nothing more is read.
+  if (status === 400) response.shouldKeepAlive = false;
+  const text = `${sentence}\n`;
+  response.writeHead(status, { "content-type": "text/plain", "content-length": text.length });
   response.end(text);
-}
-
-/** The connection becomes whatever both sides agree upon. */
-export function forwardUpgrade(
-  upstream: Upstream,
-  incoming: IncomingMessage,
-  socket: Duplex,
-  first: Uint8Array,
-): void {
-  const [protocol = ""] = valuesOf(incoming.rawHeaders, "upgrade");
-  const headers = [...requestHeaders(incoming), "Connection", "Upgrade", "Upgrade", protocol];
-  const outgoing = upstream.open(incoming.method ?? "", incoming.url ?? "", headers);
-  outgoing.on("upgrade", (answer, far, farFirst) => {
-    socket.write(rawHead(answer, answer.rawHeaders));
-    socket.write(farFirst);
-    far.write(first);
-    pipeline(socket, far, () => undefined);
-    pipeline(far, socket, () => undefined);
-  });
-  outgoing.on("response", (answer) => {
-    // By a raw socket, the end of the connection is the end of the content.
-    socket.write(rawHead(answer, [...endToEnd(answer.rawHeaders), "Connection", "close"]));
-    pipeline(answer, socket, () => undefined);
-  });
-  outgoing.on("error", () => socket.destroy());
-  socket.on("error", () => outgoing.destroy());
-  socket.on("close", () => outgoing.destroy());
-  outgoing.end();
-}
-
-function rawHead({ statusCode, statusMessage }: IncomingMessage, headers: RawHeaders): string {
-  const lines = headers.map((text, i) => (i % 2 === 0 ? `${text}: ` : `${text}\r\n`));
-  return `HTTP/1.1 ${statusCode} ${statusMessage}\r\n${lines.join("")}\r\n`;
 }

@@ -1,18 +1,17 @@
 /** The relay: gitlab-runner talks to it as to GitLab, and heartbeats of what runs go to Minutebook. */
 import { once } from "node:events";
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import { createServer as createTlsServer } from "node:https";
+import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
-import type { Duplex } from "node:stream";
 import type { Surroundings } from "../client.ts";
 import { AgentError, errnoOf } from "../failure.ts";
 import { Account } from "../live/account.ts";
 import { Heart } from "../live/heart.ts";
 import { bootId, HEARTBEAT_MS, pulse, sinceBoot } from "../live/pulse.ts";
 import { Bailiff, type Counts } from "./bailiff.ts";
-import { forward, forwardUpgrade, Upstream } from "./proxy.ts";
+import { Front } from "./front.ts";
 import { Register, type RelayedJob } from "./register.ts";
+import { Upstream } from "./upstream.ts";
 
 export interface RelayOptions {
   /** The agent's state folder. What is the relay's lies in `live/` there, which the caller has locked. */
@@ -33,8 +32,6 @@ export interface RelayOptions {
 
 /** A runner waits no longer than this for Minutebook to let its job begin: then it begins. */
 const BEGIN_MS = 2_000;
-/** Go's client gives up an idle connection after 90 s; we must not close it first, just when it sends. */
-const KEEP_ALIVE_MS = 120_000;
 /** In beats: a `failed` that was not said again by then is no longer known. */
 const STOP_STANDS = 1.5;
 
@@ -46,7 +43,6 @@ export class Relay {
   readonly #heart: Heart;
   readonly #account: Account;
   readonly #bailiff: Bailiff;
-  readonly #upgraded = new Set<Duplex>();
 
   constructor(options: RelayOptions) {
     const { folder, gitlab, surroundings, signal, onNotice, intervalMs = HEARTBEAT_MS } = options;
@@ -77,41 +73,22 @@ export class Relay {
    */
   async run(): Promise<Counts> {
     const { signal, surroundings, listen, tls, onListening } = this.#options;
-    const server = this.#serve();
+    const front = new Front({
+      upstream: this.#upstream,
+      watch: (request) => this.#bailiff.watch(request),
+      tls,
+    });
+    const { server } = front;
     await listenOn(server, listen);
     const { port } = server.address() as AddressInfo;
     onListening(`${tls === undefined ? "http" : "https"}://${urlHost(listen.host)}:${port}`);
     const closed = once(server, "close");
     const { sleep } = surroundings;
     await pulse({ intervalMs: this.#intervalMs, signal, sleep }, () => this.#beat());
-    server.close();
-    for (const socket of this.#upgraded) socket.destroy();
+    front.end();
     await closed;
     this.#upstream.close();
     return this.#bailiff.counts;
-  }
-
-  #serve(): Server {
-    const { tls, signal } = this.#options;
-    const server = tls === undefined ? createServer() : createTlsServer(tls);
-    server.requestTimeout = 0; // an artifact takes as long as it takes
-    server.keepAliveTimeout = KEEP_ALIVE_MS;
-    const serve = (request: IncomingMessage, response: ServerResponse): void => {
-      response.shouldKeepAlive &&= !signal.aborted;
-      // A connection that was promised to stay, and is idle by then, would hold up the end.
-      response.on("close", () => {
-        if (signal.aborted) setImmediate(() => server.closeIdleConnections());
-      });
-      forward(this.#upstream, request, response, this.#bailiff.watch(request));
-    };
-    server.on("request", serve);
-    server.on("checkContinue", serve);
-    server.on("upgrade", (request: IncomingMessage, socket: Duplex, first: Uint8Array) => {
-      this.#upgraded.add(socket);
-      socket.on("close", () => this.#upgraded.delete(socket));
-      forwardUpgrade(this.#upstream, request, socket, first);
-    });
-    return server;
   }
 
   /** What goes wrong here is said, and everything passes until the next beat. */

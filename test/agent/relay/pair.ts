@@ -1,16 +1,23 @@
 /** The proxy alone, before a server that does what a test says. */
 import { once } from "node:events";
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import { type AddressInfo, connect, type Socket } from "node:net";
-import type { Duplex } from "node:stream";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import {
+  type AddressInfo,
+  connect,
+  createServer as createTcpServer,
+  type Server,
+  type Socket,
+} from "node:net";
 import { buffer } from "node:stream/consumers";
-import { forward, forwardUpgrade, Upstream } from "../../../src/agent/relay/proxy.ts";
+import { Front } from "../../../src/agent/relay/front.ts";
+import { Upstream } from "../../../src/agent/relay/upstream.ts";
 
 export class Pair {
   readonly gitlab = createServer();
-  readonly proxy = createServer();
-  upstream = new Upstream(new URL("http://localhost"));
-  readonly #sockets = new Set<Duplex>();
+  readonly #servers: Server[] = [];
+  readonly #upstreams: Upstream[] = [];
+  readonly #sockets = new Set<Socket>();
+  #port = 0;
   /** What GitLab does in this test. */
   act: (request: IncomingMessage, response: ServerResponse) => void = (_, response) => {
     response.end();
@@ -18,33 +25,51 @@ export class Pair {
 
   async open(): Promise<void> {
     this.gitlab.on("request", (incoming, response) => this.act(incoming, response));
-    const serve = (incoming: IncomingMessage, response: ServerResponse): void => {
-      forward(this.upstream, incoming, response, {});
-    };
-    this.proxy.on("request", serve);
-    this.proxy.on("checkContinue", serve);
-    this.proxy.on("upgrade", (incoming, socket, first) => {
-      forwardUpgrade(this.upstream, incoming, socket, first);
+    await this.#listen(this.gitlab);
+    await this.relayTo(`http://127.0.0.1:${portOf(this.gitlab)}`);
+  }
+
+  /** Requests go there from now on. */
+  async relayTo(url: string, silentMs?: number): Promise<void> {
+    const upstream = new Upstream(new URL(url), silentMs);
+    this.#upstreams.push(upstream);
+    const { server } = new Front({ upstream, watch: () => ({}) });
+    await this.#listen(server);
+    this.#port = portOf(server);
+  }
+
+  /**
+   * A GitLab that reads no HTTP: it gives each connection these bytes once something came by it.
+   *
+   * @returns what came, by connection
+   */
+  async answerWith(bytes: string): Promise<string[]> {
+    const heard: string[] = [];
+    const server = createTcpServer((socket) => {
+      const at = heard.push("") - 1;
+      socket.on("error", () => undefined);
+      socket.on("data", (chunk) => {
+        if (heard[at] === "") socket.end(bytes, "latin1");
+        heard[at] += chunk.toString("latin1");
+      });
     });
-    for (const server of [this.gitlab, this.proxy]) {
-      server.on("connection", (socket: Socket) => this.#sockets.add(socket));
-      server.listen(0, "127.0.0.1");
-      await once(server, "listening");
-    }
-    this.upstream = new Upstream(new URL(`http://127.0.0.1:${portOf(this.gitlab)}`));
+    await this.#listen(server);
+    await this.relayTo(`http://127.0.0.1:${portOf(server)}`);
+    return heard;
   }
 
   async close(): Promise<void> {
-    this.upstream.close();
+    for (const upstream of this.#upstreams) upstream.close();
     for (const socket of this.#sockets) socket.destroy();
-    for (const server of [this.gitlab, this.proxy]) {
+    for (const server of this.#servers) {
+      const closed = once(server, "close");
       server.close();
-      await once(server, "close");
+      await closed;
     }
   }
 
   get port(): number {
-    return portOf(this.proxy);
+    return this.#port;
   }
 
   /** What comes back to these bytes, to the last one, by a connection that is then over. */
@@ -52,6 +77,13 @@ export class Pair {
     const socket = connect(this.port, "127.0.0.1");
     socket.write(bytes, "latin1");
     return (await buffer(socket)).toString("latin1");
+  }
+
+  async #listen(server: Server): Promise<void> {
+    this.#servers.push(server);
+    server.on("connection", (socket: Socket) => this.#sockets.add(socket));
+    server.listen(0, "127.0.0.1");
+    await once(server, "listening");
   }
 }
 

@@ -3,7 +3,6 @@ import type { IncomingMessage } from "node:http";
 import { connect, createServer as createTcpServer, type Socket } from "node:net";
 import { text } from "node:stream/consumers";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { Upstream } from "../../../src/agent/relay/proxy.ts";
 import { eventually } from "../eventually.ts";
 import { Pair, portOf } from "./pair.ts";
 
@@ -37,7 +36,7 @@ test("a request arrives as it was sent: path, order, case and repetition of head
     body: "hello",
     headers: [
       ...["Host", host, "X-Two", "1", "x-one", "\xe9", "X-Two", "2", "content-LENGTH", "5"],
-      ...["Connection", "keep-alive"],
+      ...["Connection", "close"],
     ],
   });
 });
@@ -95,7 +94,7 @@ test("GitLab that cannot be reached is 502, which a runner tries again", async (
   const port = portOf(nobody);
   nobody.close();
   await once(nobody, "close");
-  pair.upstream = new Upstream(new URL(`http://127.0.0.1:${port}`));
+  await pair.relayTo(`http://127.0.0.1:${port}`);
   const answer = await pair.raw("GET / HTTP/1.1\r\nHost: relay\r\nConnection: close\r\n\r\n");
   expect(answer).toContain("502 Bad Gateway");
   expect(answer).toContain("The relay cannot reach GitLab (ECONNREFUSED).");
@@ -136,7 +135,7 @@ test("an upgrade that GitLab refuses is answered as GitLab answers", async () =>
 
 test("a GitLab under a path of its own is asked there", async () => {
   const port = portOf(pair.gitlab);
-  pair.upstream = new Upstream(new URL(`http://127.0.0.1:${port}/gitlab/`));
+  await pair.relayTo(`http://127.0.0.1:${port}/gitlab/`);
   pair.act = (incoming, response) => {
     response.end(incoming.url);
   };
