@@ -2,6 +2,7 @@
 import { readFileSync } from "node:fs";
 import { z } from "zod";
 import { ConfigError } from "./config-error.ts";
+import { webAddress } from "./config-value.ts";
 import { type Policy, parsePolicy, reachesQuorum, witnessId } from "./core/policy.ts";
 import { Grant } from "./flow/authenticate.ts";
 
@@ -11,7 +12,7 @@ const IssuerEntry = z.strictObject({
   audience: z.string().min(1),
   algorithms: z.array(z.enum(["EdDSA", "Ed25519", "ES256", "ES384", "RS256", "PS256"])).min(1),
   jwks: z.union([
-    z.strictObject({ uri: z.url({ protocol: /^https$/ }) }),
+    z.strictObject({ uri: webAddress(/^https$/) }),
     z.strictObject({ file: z.string().min(1) }),
   ]),
   grants: z.array(Grant).min(1),
@@ -23,7 +24,7 @@ export function readIssuers(file: string): IssuerEntry[] {
   return readJson(file, z.array(IssuerEntry).min(1));
 }
 
-const WitnessUrl = z.url({ protocol: /^https?$/ });
+const WitnessUrl = webAddress(/^https?$/);
 
 /**
  * C2SP tlog-policy. Whatever is stored of a witness is named by the id of its key, so no two may share one.
@@ -40,8 +41,11 @@ export function readPolicy(file: string | undefined): Policy | undefined {
       throw new ConfigError(`${file}: ${name} has the key id of another witness`);
     ids.add(vkey.id);
     if (url === undefined) continue;
-    if (!WitnessUrl.safeParse(url).success)
-      throw new ConfigError(`${file}: ${name} cannot be asked at ${url}`);
+    const { error } = WitnessUrl.safeParse(url);
+    if (error !== undefined) {
+      const reasons = error.issues.map(({ message }) => message).join("; ");
+      throw new ConfigError(`${file}: ${name} cannot be asked where it says: ${reasons}`);
+    }
     asked.add(witnessId(vkey));
   }
   // Nothing would ever be published: a cosignature comes only from whoever is asked.

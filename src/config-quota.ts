@@ -1,6 +1,7 @@
 /** What the configuration says about live quota: where live usage is kept, and what is done without. */
 import { z } from "zod";
 import { ConfigError } from "./config-error.ts";
+import { webAddress, wholeNumber } from "./config-value.ts";
 import type { RedisPlace } from "./store/live-redis.ts";
 
 const RedisUrl = z.url({ protocol: /^rediss?$/ });
@@ -10,23 +11,21 @@ const MS_PER_MINUTE = 60_000;
 
 /** To be spread into the shape of the whole environment. */
 export const QuotaEnvironment = {
-  REDIS_URL: RedisUrl.optional(),
+  REDIS_URL: RedisUrl.refine(
+    isReadable,
+    "what is coded by percent signs cannot be read",
+  ).optional(),
   /** Some nodes of one Cluster; they name the others. */
   REDIS_CLUSTER_URLS: z
     .string()
     .transform((text) => text.split(",").map((url) => url.trim()))
     .pipe(z.array(RedisUrl).min(1))
+    .refine(isOneCluster, "one scheme, user and password for all nodes, and nothing but a port")
     .optional(),
   QUOTA_WITHOUT_REDIS: z.enum(["open", "closed", "plan"]).default("plan"),
-  QUOTA_START_RESERVE_MINUTES: z.coerce
-    .number()
-    .int()
-    .min(0)
-    .max(START_RESERVE_MINUTES_MAX)
-    .default(1),
+  QUOTA_START_RESERVE_MINUTES: wholeNumber(0, START_RESERVE_MINUTES_MAX).default(1),
   // What is said there is a customer's: in the clear it stays on this machine.
-  WEBHOOK_URL: z
-    .url({ protocol: /^https?$/ })
+  WEBHOOK_URL: webAddress(/^https?$/)
     .refine(isPrivate, "https, unless it is this machine")
     .optional(),
   WEBHOOK_SECRET_FILE: z.string().min(1).optional(),
@@ -74,6 +73,31 @@ export function webhookOf(values: Values): WebhookConfig | undefined {
   if (url === undefined) throw new ConfigError("WEBHOOK_SECRET_FILE needs WEBHOOK_URL");
   if (secretFile === undefined) throw new ConfigError("WEBHOOK_URL needs WEBHOOK_SECRET_FILE");
   return { url, secretFile };
+}
+
+/**
+ * That what the nodes are named with can be used for those that they name, too. A Cluster has no databases, and
+ * an option of the first URL would be read of none.
+ */
+function isOneCluster(texts: readonly string[]): boolean {
+  const urls = texts.filter((text) => URL.canParse(text)).map((text) => new URL(text));
+  const shared = urls.map(({ password, protocol, username }) => [protocol, username, password]);
+  const isBare = ({ hash, pathname, search }: URL): boolean => {
+    return (pathname === "" || pathname === "/") && search === "" && hash === "";
+  };
+  const isOne = new Set(shared.map((parts) => JSON.stringify(parts))).size <= 1;
+  return isOne && urls.every(isBare) && texts.every(isReadable);
+}
+
+function isReadable(text: string): boolean {
+  if (!URL.canParse(text)) return true; // said by the shape itself
+  const { password, username } = new URL(text);
+  try {
+    decodeURIComponent(username + password);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 function isPrivate(text: string): boolean {

@@ -9,9 +9,9 @@ import {
   type WebhookConfig,
   webhookOf,
 } from "./config-quota.ts";
+import { webAddress, wholeNumber } from "./config-value.ts";
 import type { Policy } from "./core/policy.ts";
 
-const Port = z.coerce.number().int().min(0).max(65_535);
 /** The key name of a signed note: no spaces, no plus (C2SP signed-note). */
 const ServiceName = z.string().regex(/^[a-z0-9][a-z0-9.-]{0,62}$/);
 
@@ -19,7 +19,7 @@ const Environment = z.object({
   MINUTEBOOK_MODE: z.enum(["development", "production"]).optional(),
   NODE_ENV: z.string().optional(),
   HOST: z.string().min(1).default("127.0.0.1"),
-  PORT: Port.default(0),
+  PORT: wholeNumber(0, 65_535).default(0),
   SERVICE_NAME: ServiceName.default("minutebook.localhost"),
   DATABASE_URL: z.string().startsWith("postgres").optional(),
   READER_DATABASE_URL: z.string().startsWith("postgres").optional(),
@@ -34,8 +34,8 @@ const Environment = z.object({
   PRINCIPAL_KEY_FILE: z.string().min(1).optional(),
   ISSUERS_FILE: z.string().min(1).optional(),
   WITNESS_POLICY_FILE: z.string().min(1).optional(),
-  WITNESS_INTERVAL_SECONDS: z.coerce.number().int().min(1).max(86_400).default(30),
-  VERIFIER_THREADS: z.coerce.number().int().min(1).max(64).optional(),
+  WITNESS_INTERVAL_SECONDS: wholeNumber(1, 86_400).default(30),
+  VERIFIER_THREADS: wholeNumber(1, 64).optional(),
   ...QuotaEnvironment,
   LOG_LEVEL: z.enum(["trace", "debug", "info", "warn", "error", "silent"]).default("info"),
 });
@@ -189,7 +189,7 @@ const Surroundings = Environment.pick({
   OWNER_DATABASE_URL: z.string().startsWith("postgres").optional(),
   SUPERUSER_DATABASE_URL: z.string().startsWith("postgres").optional(),
   AUDITOR_DATABASE_URL: z.string().startsWith("postgres").optional(),
-  MINUTEBOOK_SERVER: z.url({ protocol: /^https?$/ }).optional(),
+  MINUTEBOOK_SERVER: webAddress(/^https?$/).optional(),
   MINUTEBOOK_TOKEN: z.string().min(1).optional(),
 });
 

@@ -148,7 +148,7 @@ function statusCommand(): Command {
 }
 
 function batchSize(text: string): number {
-  const size = Number(text);
-  if (Number.isInteger(size) && size >= 1 && size <= BATCH_MAX) return size;
+  const size = /^[0-9]{1,3}$/.test(text) ? Number(text) : 0;
+  if (size >= 1 && size <= BATCH_MAX) return size;
   throw new InvalidArgumentError("1 to 500.");
 }

@@ -100,8 +100,8 @@ export function clientFor(server: string, signal: AbortSignal): Client {
 
 /** Seconds between two heartbeats, as milliseconds: three that are missed freeze a job. */
 export function everyMs(text: string): number {
-  const seconds = Number(text);
-  if (Number.isInteger(seconds) && seconds >= 1 && seconds <= 60) return seconds * 1_000;
+  const seconds = /^[0-9]{1,2}$/.test(text) ? Number(text) : 0;
+  if (seconds >= 1 && seconds <= 60) return seconds * 1_000;
   throw new InvalidArgumentError("1 to 60.");
 }
 

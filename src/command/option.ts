@@ -92,8 +92,8 @@ export function month(text: string): string {
 
 export function positive(max: number): (text: string) => number {
   return (text) => {
-    const value = Number(text);
-    if (Number.isInteger(value) && value >= 1 && value <= max) return value;
+    const value = /^[0-9]{1,9}$/.test(text) ? Number(text) : 0;
+    if (value >= 1 && value <= max) return value;
     throw new InvalidArgumentError(`1 to ${max}.`);
   };
 }

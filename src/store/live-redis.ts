@@ -89,7 +89,9 @@ function connect(place: RedisPlace): Redis | Cluster {
     ...(first?.password && { password: decodeURIComponent(first.password) }),
     ...(first?.protocol === "rediss:" && { tls: {} }),
   };
-  const nodes = urls.map(({ hostname, port }) => ({ host: hostname, port: Number(port || 6379) }));
+  const nodes = urls.map(({ hostname, port }) => {
+    return { host: hostname.replace(/^\[|\]$/g, ""), port: Number(port || 6379) };
+  });
   return new Cluster(nodes, {
     redisOptions: { ...SETTINGS, ...secret },
     enableOfflineQueue: false,

@@ -84,7 +84,9 @@ export async function post(request: WebhookRequest): Promise<void> {
     signal.throwIfAborted();
     if (error instanceof WebhookError) throw error;
     const reason = ending.signal.aborted ? "timeout" : "unreachable";
-    throw new WebhookError(reason, { away: true, cause: error });
+    // What the network said. What fetch says itself may hold the URL, and the URL a secret.
+    const cause = error instanceof Error ? error.cause : undefined;
+    throw new WebhookError(reason, { away: true, cause });
   } finally {
     clearTimeout(timer);
     signal.removeEventListener("abort", end);
