@@ -11,7 +11,7 @@ import type { Appender } from "../flow/log/append.ts";
 import { retainLoop } from "../flow/log/retain.ts";
 import type { Sealer } from "../flow/log/seal.ts";
 import { type SealLag, sealDirty, sealLoop } from "../flow/log/seal-loop.ts";
-import type { Reconciling } from "../flow/quota/reconcile.ts";
+import type { Reconciling } from "../flow/quota/kept.ts";
 import type { Webhook } from "../flow/quota/webhook.ts";
 import type { Rollups } from "../flow/ready.ts";
 import { refresh, refreshLoop } from "../flow/usage/fold.ts";

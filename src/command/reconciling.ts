@@ -2,7 +2,7 @@
 import { computeMinutes } from "../core/charge.ts";
 import { computeMs } from "../core/unit.ts";
 import type { Drift } from "../flow/quota/drift.ts";
-import type { Reconciling } from "../flow/quota/reconcile.ts";
+import type { Reconciling } from "../flow/quota/kept.ts";
 import { type Round, reconcileLoop } from "../flow/quota/reconcile-loop.ts";
 import type { Sql } from "../store/connect.ts";
 import type { Logger, Metrics } from "../telemetry.ts";

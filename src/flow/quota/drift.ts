@@ -4,7 +4,7 @@ import type { Done } from "../../core/quota/live.ts";
 
 /**
  * `figures`: others than the log gives at the same entry. `ahead`: of entries that the log does not have.
- * `settled`: a job is live whose usage is among the figures. `sums`: not those of the jobs. `lost`: of a job that
+ * `settled`: a job is live whose usage is on the log. `sums`: not those of the jobs. `lost`: of a job that
  * this process heard, less was kept or nothing.
  */
 export const DRIFT_KINDS = ["figures", "ahead", "settled", "sums", "lost"] as const;

@@ -7,7 +7,9 @@ import { MINUTE } from "../../core/charge.ts";
 import type { Sql } from "../../store/connect.ts";
 import { claimReconciliation, endReconciliation } from "../../store/reconciliations.ts";
 import type { Drift, DriftKind } from "./drift.ts";
-import { compareAll, offerAgain, type Reconciling } from "./reconcile.ts";
+import type { Reconciling } from "./kept.ts";
+import { offerAgain } from "./offer-again.ts";
+import { compareAll } from "./reconcile.ts";
 
 /** A namespace is looked at again within 60 s (DESIGN §17): a tick, a round's interval, and the round. */
 const TICK_MS = 15_000;

@@ -75,8 +75,11 @@ function besideOf(
         if (answer.kind !== "done") return { answer, source: "process" };
       }
       const answer = await viaRedis(key, command);
-      if (answer !== undefined) return { answer, source: "redis" };
-      return { answer: await process.run(key, command), source: "process" };
+      if (answer === undefined)
+        return { answer: await process.run(key, command), source: "process" };
+      const asks = heard.length === 0 ? heard : refusedOf(command.asks, answer);
+      if (asks.length > 0) await process.run(key, { ...command, asks });
+      return { answer, source: "redis" };
     },
     walk: async function* () {
       breaker.forgetReplaced();
@@ -102,4 +105,12 @@ function besideOf(
 /** What somebody said, not what was granted: a grant of one process is no fact for all. */
 function isHeard({ kind }: Ask): boolean {
   return kind === "run" || kind === "never_ran";
+}
+
+/** What Redis knows better: who else was told that it never ran must not go on to count it alone. */
+function refusedOf(asks: readonly Ask[], answer: Answer): Ask[] {
+  if (answer.kind !== "done") return [];
+  return asks.flatMap(({ kind, job }, i): Ask[] => {
+    return kind === "run" && answer.results[i]?.known === false ? [{ kind: "never_ran", job }] : [];
+  });
 }

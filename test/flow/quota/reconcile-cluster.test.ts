@@ -1,6 +1,7 @@
 /** The reconciler over a real Redis Cluster: namespaces lie on several masters, and one of those loses all. */
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { compareAll, offerAgain } from "../../../src/flow/quota/reconcile.ts";
+import { offerAgain } from "../../../src/flow/quota/offer-again.ts";
+import { compareAll } from "../../../src/flow/quota/reconcile.ts";
 import { type FreshDatabase, freshDatabase } from "../../postgres.ts";
 import { type RedisCluster, startCluster } from "../../redis.ts";
 import { ask, COMPUTE_MS, found, openProcess, type QuotaProcess, run } from "./reconciling.ts";

@@ -269,6 +269,16 @@ test("T50: for every namespace, what is shown as used is the sum over the entrie
   }
 });
 
+test("a job whose report names another namespace is found and taken out, though nothing touched its own", async () => {
+  await ask(one, keyOf(2), run(one, 1, MINUTE_MS));
+  await report(2, 1); // job 1
+  time += LATER_MS;
+  expect(await found(one)).toEqual(["settled 2 1"]);
+  expect(await told(one, 2)).toMatchObject({ live: 0n });
+  time += LATER_MS;
+  expect([await found(one), await found(other)]).toEqual([[], []]);
+});
+
 test("without a Redis the process' own copy is held against the log", async () => {
   const alone = await openProcess({ sql: db.writer, clock });
   await ask(alone, keyOf(), run(alone, 1, MINUTE_MS));

@@ -2,8 +2,10 @@
 import type { Ask, NamespaceKey } from "../../../src/core/quota/live.ts";
 import { type Asked, askNamespace } from "../../../src/flow/quota/ask.ts";
 import type { Drift } from "../../../src/flow/quota/drift.ts";
+import type { Reconciling } from "../../../src/flow/quota/kept.ts";
 import { openLedger } from "../../../src/flow/quota/ledger.ts";
-import { compareAll, offerAgain, type Reconciling } from "../../../src/flow/quota/reconcile.ts";
+import { offerAgain } from "../../../src/flow/quota/offer-again.ts";
+import { compareAll } from "../../../src/flow/quota/reconcile.ts";
 import { Seen } from "../../../src/flow/quota/seen.ts";
 import { openLive } from "../../../src/flow/quota/standing.ts";
 import type { Sql } from "../../../src/store/connect.ts";

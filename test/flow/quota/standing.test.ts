@@ -4,7 +4,7 @@ import type { Ask, Command, Done, NamespaceKey } from "../../../src/core/quota/l
 import { type Live, openLive } from "../../../src/flow/quota/standing.ts";
 import { openLiveProcess } from "../../../src/store/live-process.ts";
 import { openLiveRedis, type RedisPlace } from "../../../src/store/live-redis.ts";
-import { command, figures, goOn, NOW, run, start } from "../../core/quota/live.ts";
+import { command, figures, goOn, NOW, neverRan, run, start } from "../../core/quota/live.ts";
 import { startCluster, startRedis } from "../../redis.ts";
 
 const LOG = "0123456789abcdef0123456789abcdef";
@@ -167,6 +167,23 @@ test("where the copy cannot tell which of its jobs have ended, the caller is ask
     source: "process",
     answer: { live: 7n },
   });
+});
+
+test("a job that another process was told never ran is counted by nobody when Redis goes away", async () => {
+  const server = await startSingle();
+  const place = { kind: "single", url: server.url } as const;
+  const [one, other] = [await open(place), await open(place)];
+  await ask(one.live, [run("1", 5n), run("2", 7n)]);
+  await ask(other.live, [neverRan("1")]);
+  // It comes again, as from a host that was lost, or is offered again.
+  expect(await ask(one.live, [run("1", 5n)])).toMatchObject({ source: "redis" });
+  await server.kill("SIGKILL");
+  expect(await ask(one.live, [goOn("2")])).toMatchObject({
+    source: "process",
+    answer: { live: 7n },
+  });
+  // Who really runs is heard again.
+  expect(await ask(one.live, [run("1", 6n)])).toMatchObject({ answer: { live: 13n } });
 });
 
 test("all namespaces are walked, those of the copy too when Redis is away", async () => {
