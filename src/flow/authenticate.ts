@@ -91,18 +91,66 @@ export function authenticator(
   failed?: (issuer: string, error: unknown) => void,
 ): Authenticate {
   const byName = new Map(issuers.map((issuer) => [issuer.issuer, issuer]));
-  return async (authorization) => {
-    const token = BEARER.exec(authorization ?? "")?.[1];
-    const issuer = token === undefined ? undefined : byName.get(claimedIssuer(token) ?? "");
-    if (token === undefined || issuer === undefined) throw new Problem("unauthenticated");
+  const verified = new VerifiedTokens();
+  const read = async (token: string): Promise<Verified> => {
+    const issuer = byName.get(claimedIssuer(token) ?? "");
+    if (issuer === undefined) throw new Problem("unauthenticated");
+    const from = Date.now();
     const payload = await verify(token, issuer).catch((error: Problem) => {
       if (error.code === "issuer-unavailable") failed?.(issuer.issuer, error.cause);
       throw error;
     });
     const grants =
       issuer.grants === "claims" ? localGrants(payload) : mapped(payload, issuer.grants);
-    return { id: principalId(principalKey, issuer.issuer, payload.sub ?? ""), grants };
+    const id = principalId(principalKey, issuer.issuer, payload.sub ?? "");
+    return { principal: { id, grants }, from, until: Math.min(from + KNOWN_MS, endOf(payload)) };
   };
+  return async (authorization) => {
+    const token = BEARER.exec(authorization ?? "")?.[1];
+    if (token === undefined) throw new Problem("unauthenticated");
+    return verified.find(token) ?? verified.keep(token, await read(token));
+  };
+}
+
+/** So long a token is taken at its word after its issuer has withdrawn the key that signed it. */
+const KNOWN_MS = 5_000;
+const KNOWN_MAX = 1_000;
+
+/** It holds in [from, until), epoch milliseconds. */
+interface Verified {
+  readonly principal: Principal;
+  readonly from: number;
+  readonly until: number;
+}
+
+/** Of the last seconds: to verify a token takes longer than to decide about many jobs. */
+class VerifiedTokens {
+  /** By the whole token; the first one verified first. */
+  readonly #known = new Map<string, Verified>();
+
+  find(token: string): Principal | undefined {
+    const known = this.#known.get(token);
+    const now = Date.now();
+    // In both directions: a clock that stepped back must not keep a token for as long.
+    return known !== undefined && known.from <= now && now < known.until
+      ? known.principal
+      : undefined;
+  }
+
+  keep(token: string, verified: Verified): Principal {
+    this.#known.delete(token);
+    this.#known.set(token, verified);
+    for (const [other, { until }] of this.#known) {
+      if (verified.from < until && this.#known.size <= KNOWN_MAX) break;
+      this.#known.delete(other);
+    }
+    return verified.principal;
+  }
+}
+
+/** Epoch milliseconds: without the tolerance that `verify` has, for which it is asked again. */
+function endOf({ exp = 0, iat = 0 }: JWTPayload): number {
+  return Math.min(exp, iat + MAX_AGE_SECONDS) * 1_000;
 }
 
 async function verify(token: string, issuer: Issuer): Promise<JWTPayload> {

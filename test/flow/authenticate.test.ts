@@ -47,6 +47,7 @@ async function token(made: Made = {}): Promise<string> {
     .setAudience(made.audience ?? issuer.audience)
     .setIssuedAt(now + (made.issued ?? 0));
   if (!("subject" in made)) jwt.setSubject("someone");
+  else if (made.subject !== undefined) jwt.setSubject(made.subject);
   if (!("expires" in made)) jwt.setExpirationTime(now + 300);
   else if (made.expires !== undefined) jwt.setExpirationTime(now + made.expires);
   return await jwt.sign(made.key ?? KEY);
@@ -92,6 +93,91 @@ test.each<[string, Made]>([
 test("clocks may differ by half a minute", async () => {
   expect((await bearer({ expires: -20 })).grants).toHaveLength(1);
   expect((await bearer({ issued: 20 })).grants).toHaveLength(1);
+});
+
+/** An authenticator, and how often it asked for the issuer's key: once for each signature. */
+function counting(): { ask: (text: string) => Promise<string>; verified: () => number } {
+  vi.useFakeTimers({ toFake: ["Date"] });
+  onTestFinished(() => void vi.useRealTimers());
+  let verified = 0;
+  const key: Issuer["key"] = (header, jws) => {
+    verified += 1;
+    return issuer.key(header, jws);
+  };
+  const authenticate = authenticator([{ ...issuer, key }], SECRET);
+  const ask = async (text: string): Promise<string> => (await authenticate(`Bearer ${text}`)).id;
+  return { ask, verified: () => verified };
+}
+
+test("a token that verified is not verified again within five seconds", async () => {
+  const { ask, verified } = counting();
+  const text = await token();
+  const id = await ask(text);
+  vi.advanceTimersByTime(4_999);
+  expect(await ask(text)).toBe(id);
+  expect(verified()).toBe(1);
+  vi.advanceTimersByTime(1);
+  expect(await ask(text)).toBe(id);
+  expect(verified()).toBe(2);
+  vi.setSystemTime(Date.now() - 3_600_000);
+  await expect(ask(text)).rejects.toThrow("unauthenticated");
+});
+
+test("a token that is remembered ends when it says so", async () => {
+  const { ask, verified } = counting();
+  vi.setSystemTime(1_800_000_000_000);
+  const text = await token({ expires: 2 });
+  await ask(text);
+  vi.advanceTimersByTime(1_999);
+  await ask(text);
+  expect(verified()).toBe(1);
+  vi.advanceTimersByTime(1);
+  await ask(text);
+  expect(verified(), "within the tolerance it is verified each time").toBe(2);
+  await ask(text);
+  expect(verified()).toBe(3);
+  vi.advanceTimersByTime(30_000);
+  await expect(ask(text)).rejects.toThrow("unauthenticated");
+});
+
+test("nobody is taken for another whose token is remembered", async () => {
+  const { ask } = counting();
+  const [text, other] = [await token({ subject: "one" }), await token({ subject: "other" })];
+  const [one, two] = [await ask(text), await ask(other)];
+  expect(two).not.toBe(one);
+  expect([await ask(text), await ask(other)]).toEqual([one, two]);
+  const [head, payload] = text.split(".");
+  await expect(ask(`${head}.${payload}.${other.split(".")[2]}`)).rejects.toThrow("unauthenticated");
+  const forged = await token({ subject: "one", key: stranger });
+  await expect(ask(forged)).rejects.toThrow("unauthenticated");
+  await expect(ask(forged), "a no is not remembered as a yes").rejects.toThrow("unauthenticated");
+});
+
+test("a key that its issuer withdraws verifies nothing after five seconds", async () => {
+  vi.useFakeTimers({ toFake: ["Date"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const keys = { held: fixedKeys({ keys: [jwkOf(KEY)] }) };
+  const key: Issuer["key"] = (header, jws) => keys.held(header, jws);
+  const authenticate = authenticator([{ ...issuer, key }], SECRET);
+  const header = `Bearer ${await token()}`;
+  await authenticate(header);
+  keys.held = fixedKeys({ keys: [jwkOf(stranger)] });
+  await authenticate(header);
+  vi.advanceTimersByTime(5_000);
+  await expect(authenticate(header)).rejects.toThrow("unauthenticated");
+});
+
+test("of more than a thousand tokens the one that was verified first is forgotten", async () => {
+  const { ask, verified } = counting();
+  const texts = await Promise.all(
+    Array.from({ length: 1_001 }, (_, i) => token({ subject: String(i) })),
+  );
+  for (const text of texts) await ask(text);
+  expect(verified()).toBe(1_001);
+  await ask(String(texts[1]));
+  expect(verified()).toBe(1_001);
+  await ask(String(texts[0]));
+  expect(verified()).toBe(1_002);
 });
 
 test("a token without a signature is nobody's", async () => {
