@@ -5,7 +5,7 @@
 import type { Figures } from "../core/quota/figures.ts";
 import type { Answer, Command, LiveStore, NamespaceKey } from "../core/quota/live.ts";
 import { nothingKept, perform, type Standing } from "../core/quota/machine.ts";
-import { SLACK_MS } from "./live-script.ts";
+import { SLACK_MS } from "./live-script-kept.ts";
 
 /** About a kilobyte each, and 300 bytes more for each of their jobs. */
 const NAMESPACES_MAX = 50_000;
@@ -65,7 +65,5 @@ function forgetOldest(places: Map<string, Place>): void {
 }
 
 function endOf({ jobs }: Standing, now: number): number {
-  let last = now;
-  for (const { until } of jobs.values()) if (until > last) last = until;
-  return last + SLACK_MS;
+  return Math.max(now, jobs.lastEnd() ?? now) + SLACK_MS;
 }

@@ -12,7 +12,7 @@ import {
 } from "../core/quota/live.ts";
 
 const HEAD = /^(-?\d+),(-?\d+),(-?\d+),(-?\d*),(-?\d*)\n/;
-const JOB = /^([rn]),(\d+),(\d+),(\d+),(\d+),(\d+)$/;
+const JOB = /^([rn]),(\d+),(\d+),(\d+),(\d+),(\d+),(-?\d+)$/;
 
 /** @throws Error as `checkCommand` */
 export function writeCommand(command: Command): string[] {
@@ -21,7 +21,6 @@ export function writeCommand(command: Command): string[] {
   const args = [
     String(command.now),
     String(figures.asOf),
-    String(figures.readAt),
     writeBody(figures),
     String(figures.startBound ?? ""),
     String(figures.runBound ?? ""),
@@ -45,24 +44,38 @@ function pushAsk(args: string[], ask: Ask): void {
       break;
     case "run":
       args.push("r", ask.job, String(ask.until), String(ask.amount), String(ask.elapsedMs));
+      args.push(String(ask.by), ask.offered ? "o" : "");
       break;
     case "go_on":
       args.push("g", ask.job);
       break;
     case "never_ran":
       args.push("n", ask.job);
+      break;
+    case "revoked":
+      args.push("v", ask.job, String(ask.by));
   }
 }
 
 /** @throws Error on anything that the script does not say */
 export function readReply(command: Command, reply: unknown): Answer {
   if (typeof reply === "string") return readDone(command.figures, reply);
-  if (!isTexts(reply)) throw new Error("live: not a reply of the script");
-  const [kind, text = "", asOf = "", readAt, body = "", ...fields] = reply;
-  if (kind === "b") return { kind: "behind", asOf: BigInt(text) };
-  if (kind === "g") return { kind: "gap", asOf: BigInt(text), jobs: reply.slice(2).sort() };
-  const figures = asOf === "" ? command.figures : readKept(asOf, Number(readAt), body);
-  return { ...readDone(figures, text), ...(command.inspect && { jobs: readJobs(fields) }) };
+  if (!Array.isArray(reply)) throw new Error("live: not a reply of the script");
+  const [kind, ...words] = reply;
+  if (kind === "d") return readWhole(command, words);
+  if (!isTexts(words)) throw new Error("live: not a reply of the script");
+  const [asOf = "", ...jobs] = words;
+  return kind === "b"
+    ? { kind: "behind", asOf: BigInt(asOf) }
+    : { kind: "gap", asOf: BigInt(asOf), jobs: jobs.sort() };
+}
+
+function readWhole({ figures: own, inspect }: Command, words: readonly unknown[]): Done {
+  const [fields, ...texts] = words.toReversed();
+  if (!isTexts(fields) || !isTexts(texts)) throw new Error("live: not a reply of the script");
+  const [body = "", asOf = "", text = ""] = texts;
+  const figures = asOf === "" ? own : readKept(asOf, own.readAt, body);
+  return { ...readDone(figures, text), ...(inspect && { jobs: readJobs(fields) }) };
 }
 
 function isTexts(reply: unknown): reply is string[] {
@@ -105,7 +118,8 @@ function readJobs(fields: readonly string[]): LiveJob[] {
   const jobs: LiveJob[] = [];
   for (let i = 0; i < fields.length; i += 2) {
     const [job = "", text = ""] = fields.slice(i, i + 2);
-    const [, kind, until, heardAt, elapsed = "", amount = "", floor = ""] = JOB.exec(text) ?? [];
+    const [, kind, until, heardAt, elapsed = "", amount = "", floor = "", by = ""] =
+      JOB.exec(text) ?? [];
     if (kind === undefined) continue;
     jobs.push({
       job,
@@ -115,6 +129,7 @@ function readJobs(fields: readonly string[]): LiveJob[] {
       elapsedMs: BigInt(elapsed),
       heardAt: Number(heardAt),
       until: Number(until),
+      by: BigInt(by),
     });
   }
   return jobs.sort(byJob);

@@ -62,7 +62,7 @@ const KEY = { log: "0a".repeat(16), namespace: "1" };
 /** A heartbeat is taken, and its namespace found again. */
 async function works(place: RedisPlace): Promise<void> {
   const store = await openLiveRedis(place);
-  const run = { kind: "run", job: "1", amount: 1n, elapsedMs: 1n, until: 3 } as const;
+  const run = { kind: "run", job: "1", amount: 1n, elapsedMs: 1n, until: 3, by: 2n } as const;
   const command = { now: 1, figures: FIGURES, since: 0n, settled: [], asks: [run] };
   expect(await store.run(KEY, command)).toMatchObject({ kind: "done", live: 1n });
   const found: unknown[] = [];

@@ -109,7 +109,7 @@ test("a silent agent gives nothing back, until the report is on the log or the t
   const before = house.clock.time;
   house.clock.time += 6 * 24 * 60 * 60_000;
   expect(await desk.remaining(id)).toBe("6.0000");
-  house.clock.time = before + 7 * 24 * 60 * 60_000 + 56 * 60_000;
+  house.clock.time = before + 7 * 24 * 60 * 60_000 + (56 + 60) * 60_000;
   expect(await desk.remaining(id)).toBe("10.0000");
   house.clock.time = before;
   await report("32", id, 3);
@@ -124,7 +124,7 @@ test("a heartbeat that is said again keeps no job alive, nor does it bring one b
   const before = house.clock.time;
   house.clock.time += 6 * 24 * 60 * 60_000;
   expect((await desk.heard(said))[0]?.remaining_minutes).toBe("6.0000");
-  house.clock.time = before + 7 * 24 * 60 * 60_000 + 56 * 60_000;
+  house.clock.time = before + 7 * 24 * 60 * 60_000 + (56 + 60) * 60_000;
   expect((await desk.heard(said))[0]?.remaining_minutes).toBe("10.0000");
   expect(await desk.remaining(id)).toBe("10.0000");
   house.clock.time = before;

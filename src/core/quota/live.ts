@@ -25,13 +25,13 @@ export interface Command {
   readonly asks: readonly Ask[];
 }
 
-/** `until`: epoch milliseconds; at that time what is known of the job is forgotten. */
+/** `until`: epoch milliseconds; when that is over, to the whole step of jobs.ts, the job is forgotten. */
 export type Ask =
   /** May this pending job start? If so, `floor` is kept for it. Asked again, it is the same reservation. */
   | { readonly kind: "start"; readonly job: string; readonly floor: bigint; readonly until: number }
   /**
-   * A heartbeat, cumulative: the one that has run longest counts, whatever is lost, late or repeated. The
-   * caller knows that the job has no usage on the log below `figures.asOf`.
+   * A heartbeat, cumulative: the most that was said counts, whatever is lost, late or repeated. The caller knows
+   * that the job has no usage on the log below `figures.asOf`.
    */
   | {
       readonly kind: "run";
@@ -39,10 +39,16 @@ export type Ask =
       readonly amount: bigint;
       readonly elapsedMs: bigint;
       readonly until: number;
+      /** Index of the `key` entry of who says it. */
+      readonly by: bigint;
+      /** From a copy: it was heard once, and brings nothing back that is known never to have run. */
+      readonly offered?: true;
     }
   /** May this running job go on? Nothing new is known of it. */
   | { readonly kind: "go_on"; readonly job: string }
-  | { readonly kind: "never_ran"; readonly job: string };
+  | { readonly kind: "never_ran"; readonly job: string }
+  /** What the key of this entry said of the job is taken out, if it still counts, and may be said by others. */
+  | { readonly kind: "revoked"; readonly job: string; readonly by: bigint };
 
 export type Answer =
   /** Kept are newer figures that the caller cannot be answered by. It catches up to `asOf`, and comes again. */
@@ -53,7 +59,7 @@ export type Answer =
 
 export interface Done {
   readonly kind: "done";
-  /** The figures that hold: the caller's, or newer ones. */
+  /** The figures that hold: the caller's, or newer ones; `readAt` is the caller's. */
   readonly figures: Figures;
   /** What all jobs have used. */
   readonly live: bigint;
@@ -81,6 +87,8 @@ export interface LiveJob {
   /** Epoch milliseconds of the last thing that was news. */
   readonly heardAt: number;
   readonly until: number;
+  /** Index of the `key` entry of who said the amount; −1: nobody has. */
+  readonly by: bigint;
 }
 
 export interface NamespaceKey {
@@ -104,14 +112,14 @@ const QUANTITY_BELOW = 10n ** 48n;
  * @throws Error
  */
 export function checkCommand({ now, figures, asks }: Command): void {
-  checkTimes(now, figures.from, figures.until, figures.readAt);
+  checkTimes(now, figures.from, figures.until);
   for (const ask of asks) {
     if (ask.kind === "start") {
       checkTimes(ask.until);
       checkQuantities(ask.floor);
     } else if (ask.kind === "run") {
       checkTimes(ask.until);
-      checkQuantities(ask.amount, ask.elapsedMs);
+      checkQuantities(ask.amount, ask.elapsedMs, ask.by);
     }
   }
 }

@@ -75,7 +75,7 @@ export interface Decision {
 /** What a namespace is asked about one job. */
 export interface Posed {
   readonly namespace: string;
-  readonly ask: Exclude<Ask, { kind: "never_ran" }>;
+  readonly ask: Extract<Ask, { kind: "start" | "run" | "go_on" }>;
   /** An opaque principal id, or a kid. */
   readonly by: string;
 }

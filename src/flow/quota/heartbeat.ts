@@ -49,8 +49,8 @@ export const HEARTBEATS_MAX = 500;
 const AT_ONCE = 16;
 /** A job that is silent counts so long beyond its timeout: its report may be on its way. */
 const SILENT_MS = 7n * 24n * 60n * 60n * 1_000n;
-/** Of instants that have a text, in milliseconds. */
-const TIME_MAX = 253_402_300_799_999n;
+/** The last whole hour that has a text, in epoch milliseconds: ends are whole hours. */
+const TIME_MAX = 253_402_297_200_000n;
 
 /**
  * In the order of the texts, which are compact JWS.
@@ -192,7 +192,8 @@ function posedAs(
   if (!budget.takes(key.kid, { namespace, job: id }, now)) return uncounted(named, "too-many-jobs");
   const amount = charge(milliseconds(elapsedMs), factor);
   const until = countsUntil(prefix, saidAt, job);
-  return { namespace, by: key.kid, ask: { kind: "run", job: id, amount, elapsedMs, until } };
+  const said = { job: id, amount, elapsedMs, until, by: key.index };
+  return { namespace, by: key.kid, ask: { kind: "run", ...said } };
 }
 
 /**

@@ -64,8 +64,8 @@ async function offer(
     return heardAt <= before && (there === undefined || there.elapsedMs < elapsedMs);
   });
   if (less.length === 0) return;
-  const asks = less.map(({ job, amount, elapsedMs, until }): Ask => {
-    return { kind: "run", job, amount, elapsedMs, until };
+  const asks = less.map(({ job, amount, by, elapsedMs, until }): Ask => {
+    return { kind: "run", job, amount, elapsedMs, until, by, offered: true };
   });
   const { results } = await askNamespace(reconciling, key, asks, { maxAgeMs: DECISION_AGE_MS });
   for (const [i, { job, amount }] of less.entries()) {

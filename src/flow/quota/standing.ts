@@ -104,7 +104,7 @@ function besideOf(
 
 /** What somebody said, not what was granted: a grant of one process is no fact for all. */
 function isHeard({ kind }: Ask): boolean {
-  return kind === "run" || kind === "never_ran";
+  return kind === "run" || kind === "never_ran" || kind === "revoked";
 }
 
 /** What Redis knows better: who else was told that it never ran must not go on to count it alone. */

@@ -2,7 +2,9 @@
 import type { Figures } from "../../../src/core/quota/figures.ts";
 import type { Ask, Command } from "../../../src/core/quota/live.ts";
 
-/** 2027-01-15, in epoch milliseconds. */
+type Heartbeat = Extract<Ask, { kind: "run" }>;
+
+/** 2027-01-15, at a whole hour, in epoch milliseconds. */
 export const NOW = 1_800_000_000_000;
 const FAR = NOW + 86_400_000;
 
@@ -30,8 +32,8 @@ export function start(job: string, floor = 60n, until = FAR): Ask {
 }
 
 /** @param amount as much as it ran, if not said */
-export function run(job: string, elapsedMs: bigint, amount = elapsedMs, until = FAR): Ask {
-  return { kind: "run", job, amount, elapsedMs, until };
+export function run(job: string, elapsedMs: bigint, amount = elapsedMs, until = FAR): Heartbeat {
+  return { kind: "run", job, amount, elapsedMs, until, by: 2n };
 }
 
 export function goOn(job: string): Ask {

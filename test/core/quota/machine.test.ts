@@ -1,14 +1,9 @@
 /** Live usage as a machine, held to what is true of a log and of what was heard. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import type { Answer, Ask, Command, Done } from "../../../src/core/quota/live.ts";
+import type { Command, Done } from "../../../src/core/quota/live.ts";
 import { nothingKept, perform } from "../../../src/core/quota/machine.ts";
 import { command, figures, goOn, NOW, neverRan, run, start } from "./live.ts";
-
-function done(answer: Answer): Done {
-  if (answer.kind !== "done") throw new Error(`answered: ${answer.kind}`);
-  return answer;
-}
 
 /** A log, the processes that have read it so far, and what was heard of each job. */
 interface World {
@@ -132,65 +127,15 @@ function max(a: bigint, b: bigint): bigint {
   return a > b ? a : b;
 }
 
-/** One namespace, asked again and again. */
-function opened(): (asks: readonly Ask[], given?: Partial<Command>) => Done {
+test("a reservation of a job may be of one that has ended since, as no record at all may", () => {
   const standing = nothingKept();
-  return (asks, given) => done(perform(standing, command(asks, given)));
-}
-
-test("heartbeats that are lost, late or repeated heal themselves", () => {
-  const ask = opened();
-  const later = NOW + 30_000;
-  expect(ask([run("1", 30n)]).live).toBe(30n);
-  expect(ask([run("1", 90n)], { now: later }).live).toBe(90n);
-  expect(ask([run("1", 60n), run("1", 90n, 95n)], { now: later + 1 }).live).toBe(90n);
-  expect(ask([], { inspect: true }).jobs).toMatchObject([{ elapsedMs: 90n, heardAt: later }]);
-});
-
-test("what is reserved counts for the starts of others, and stops nobody who runs", () => {
-  const ask = opened();
-  const own = figures({ startBound: 100n, runBound: 50n });
-  const first = ask([start("1", 99n), start("2", 1n), start("3", 1n)], { figures: own });
-  expect(first.results.map(({ allowed }) => allowed)).toEqual([true, true, false]);
-  expect(first).toMatchObject({ live: 0n, reserved: 100n });
-  const second = ask([run("1", 50n), start("2", 1n)], { figures: own });
-  expect(second.results).toEqual([
-    { allowed: true, known: true },
-    { allowed: true, known: true },
-  ]);
-  expect(second).toMatchObject({ live: 50n, reserved: 50n });
-  expect(ask([run("1", 51n)], { figures: own }).results).toEqual([{ allowed: false, known: true }]);
-});
-
-test("a start that is asked again is the same reservation, and ends when the later of both does", () => {
-  const ask = opened();
-  ask([start("1", 60n, NOW + 10)]);
-  expect(ask([start("1", 60n, NOW + 20)]).reserved).toBe(60n);
-  expect(ask([start("1", 60n, NOW + 5)], { now: NOW + 4 }).reserved).toBe(60n);
-  expect(ask([], { now: NOW + 19 }).reserved).toBe(60n);
-  expect(ask([], { now: NOW + 20 }).reserved).toBe(0n);
-});
-
-test("a job that never ran stays gone, until it is heard to have run longer", () => {
-  const ask = opened();
-  ask([run("1", 30n), start("2", 60n)]);
-  expect(ask([neverRan("1"), neverRan("2")])).toMatchObject({ live: 0n, reserved: 0n });
-  expect(ask([run("1", 30n)], { inspect: true })).toMatchObject({
-    live: 0n,
-    jobs: [],
-    results: [{ known: false }],
-  });
-  expect(ask([run("1", 31n), run("2", 1n)]).live).toBe(32n);
-});
-
-test("a job that was silent for ever counts until its time is over, and not after", () => {
-  const ask = opened();
-  ask([run("1", 30n, 30n, NOW + 1_000)]);
-  expect(ask([], { now: NOW + 999 }).live).toBe(30n);
-  expect(ask([], { now: NOW + 1_000 }).live).toBe(0n);
-  expect(ask([run("1", 40n, 40n, NOW + 1_000)], { now: NOW + 1_000 }).results).toEqual([
-    { allowed: true, known: false },
-  ]);
+  const newer = figures({ asOf: 20n, touched: 19n });
+  perform(standing, command([start("1"), run("2", 1n), neverRan("3")], { figures: newer }));
+  const late = (job: string) => command([run(job, 5n)], { figures: figures({ asOf: 12n }) });
+  for (const job of ["1", "3", "4"]) {
+    expect(perform(standing, late(job))).toEqual({ kind: "behind", asOf: 20n });
+  }
+  expect(perform(standing, late("2"))).toMatchObject({ kind: "done" });
 });
 
 test("figures of the month before are not what a caller in the new month is answered by", () => {

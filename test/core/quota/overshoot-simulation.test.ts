@@ -69,7 +69,7 @@ function simulate({ limit, tolerance, floorMs, jobs }: Plan): Outcome {
     const beat = (n: number) => (at: number) => {
       if (at >= end) return;
       const elapsedMs = BigInt(at - job.startsAt);
-      const said = { job: id, amount: amountAt(at), elapsedMs, until: LATER };
+      const said = { job: id, amount: amountAt(at), elapsedMs, until: LATER, by: 2n };
       if (tell(at, [{ kind: "run", ...said }])) {
         events.push({ at: at + (job.beats[n] ?? HEARTBEAT), happen: beat(n + 1) });
       } else if (at + job.stopsAfter < end) {

@@ -85,7 +85,7 @@ function run(job: number, minutes: number): Ask {
   const elapsedMs = BigInt(minutes * MINUTE_MS);
   return {
     ...{ kind: "run", job: String(job), amount: elapsedMs * 1_000_000n, elapsedMs },
-    until: time + 7 * 86_400_000,
+    ...{ until: time + 7 * 86_400_000, by: 2n },
   };
 }
 

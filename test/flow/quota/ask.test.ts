@@ -74,7 +74,7 @@ async function report(namespace: string, id: string, minutes = 1): Promise<void>
 
 function run(job: string, minutes: number): Ask {
   const [amount, elapsedMs] = [BigInt(minutes) * MINUTE, BigInt(minutes) * 60_000n];
-  return { kind: "run", job, amount, elapsedMs, until: clock.time + 3_600_000 };
+  return { kind: "run", job, amount, elapsedMs, until: clock.time + 3_600_000, by: 2n };
 }
 
 /** Used by the figures, and live. */

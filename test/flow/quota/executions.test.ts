@@ -10,6 +10,7 @@ import { type RedisCluster, type RedisServer, startCluster, startRedis } from ".
 
 /** What is tested here is what is answered, on a machine that does a lot beside. */
 const PATIENT = { answerMsMax: 20_000 };
+const HOUR = 3_600_000;
 const LOG = "0123456789abcdef0123456789abcdef";
 
 let single: RedisServer;
@@ -55,20 +56,35 @@ const bound = fc.option(
   { nil: undefined, freq: 6 },
 );
 
-/** History's time: a little back, or ahead, through ends of records and months. */
-const moment = fc.integer({ min: -20, max: 60 }).map((ms) => NOW + ms);
+/** History's time: a little back, or ahead, through ends of reservations and months, and through whole hours. */
+const beside = (min: number, max: number): fc.Arbitrary<number> =>
+  fc.oneof(
+    fc.integer({ min, max }).map((seconds) => NOW + seconds * 1_000),
+    fc.integer({ min, max }).map((ms) => NOW + ms),
+  );
+const moment = fc
+  .tuple(beside(-20, 60), fc.oneof({ weight: 6, arbitrary: fc.constant(0) }, fc.constant(HOUR)))
+  .map(([at, later]) => at + later);
+
+const by = fc.bigInt(1n, 3n);
 
 const ask: fc.Arbitrary<Ask> = fc.oneof(
   fc.record({ kind: fc.constant("start" as const), job, floor: quantity, until: moment }),
-  fc.record({
-    kind: fc.constant("run" as const),
-    job,
-    amount: quantity,
-    elapsedMs: quantity,
-    until: moment.map((ms) => ms + 30),
-  }),
+  fc.record(
+    {
+      kind: fc.constant("run" as const),
+      job,
+      amount: quantity,
+      elapsedMs: quantity,
+      until: moment,
+      by,
+      offered: fc.constant(true as const),
+    },
+    { requiredKeys: ["kind", "job", "amount", "elapsedMs", "until", "by"] },
+  ),
   fc.record({ kind: fc.constant("go_on" as const), job }),
   fc.record({ kind: fc.constant("never_ran" as const), job }),
+  fc.record({ kind: fc.constant("revoked" as const), job, by }),
 );
 
 const own: fc.Arbitrary<Figures> = fc.record({
@@ -77,8 +93,8 @@ const own: fc.Arbitrary<Figures> = fc.record({
     { weight: 1, arbitrary: fc.bigInt(2n ** 63n - 3n, 2n ** 63n) },
   ),
   touched: fc.bigInt(-1n, 5n),
-  from: moment.map((ms) => ms - 60),
-  until: moment.map((ms) => ms + 40),
+  from: moment.map((ms) => ms - 60_000),
+  until: moment.map((ms) => ms + 40_000),
   startBound: bound,
   runBound: bound,
   readAt: moment,
@@ -150,7 +166,7 @@ test("Redis, a Redis Cluster and this process answer alike, whatever is said and
 const LOOK: Command = {
   now: NOW,
   figures: {
-    ...{ asOf: 2n ** 63n, touched: -1n, from: NOW - 100, until: NOW + 100, readAt: NOW },
+    ...{ asOf: 2n ** 63n, touched: -1n, from: NOW - HOUR, until: NOW + HOUR, readAt: NOW },
     ...{ startBound: undefined, runBound: undefined, text: "{}" },
   },
   since: 0n,

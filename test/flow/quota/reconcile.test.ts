@@ -98,7 +98,8 @@ const PLANTED: [kind: string, plant: () => Promise<void>, found: string][] = [
   [
     "sums that are not those of the jobs",
     async () => {
-      await redis.say("HSET", nameOf(), "l", "7");
+      const [, ...rest] = (await field("s")).split(",");
+      await redis.say("HSET", nameOf(), "s", ["7", ...rest].join(","));
     },
     "sums 1",
   ],
@@ -151,7 +152,7 @@ test("T11: a process dies between commit and Redis: within a round Redis has wha
   await report(2);
   expect(await field("a")).not.toBe(String(log.size));
   expect(await found(other)).toEqual([]);
-  expect([await field("a"), await field("r")]).toEqual([String(log.size), String(time)]);
+  expect(await field("a")).toBe(String(log.size));
   expect(await redis.say("HGET", nameOf(), "1")).toBeNull();
   expect(await told()).toMatchObject({ used: 2n * 60_000n * COMPUTE_MS, live: 0n });
 });

@@ -45,7 +45,14 @@ export async function openProcess(options: {
 export function run(process: QuotaProcess, job: number | string, ms: number): Ask {
   const elapsedMs = BigInt(ms);
   const until = process.clock.now() + WEEK_MS;
-  return { kind: "run", job: String(job), amount: elapsedMs * COMPUTE_MS, elapsedMs, until };
+  return {
+    kind: "run",
+    job: String(job),
+    amount: elapsedMs * COMPUTE_MS,
+    elapsedMs,
+    until,
+    by: 2n,
+  };
 }
 
 export function ask(process: QuotaProcess, key: NamespaceKey, ...asks: Ask[]): Promise<Asked> {
