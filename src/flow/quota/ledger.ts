@@ -6,7 +6,6 @@ import { Problem } from "../../core/problem.ts";
 import type { NamespaceKey } from "../../core/quota/live.ts";
 import type { Sql } from "../../store/connect.ts";
 import { readHeads } from "../../store/heads.ts";
-import { readJobs } from "../../store/jobs.ts";
 import type { Clock } from "../clock.ts";
 import { spoken } from "../log/failure.ts";
 import { Lanes } from "../log/lane.ts";
@@ -14,7 +13,9 @@ import { snapshot } from "../usage/show.ts";
 import { type Held, heldAlone, LogCopy } from "./copy.ts";
 import { readFacts } from "./facts.ts";
 import { glance } from "./glance.ts";
+import { Lookups } from "./lookups.ts";
 import { Recency } from "./recency.ts";
+import { readRevoked } from "./revoked.ts";
 
 /** How new what is held has to be; epoch milliseconds where it is a time. */
 export interface Wants {
@@ -34,6 +35,8 @@ export interface Ledger {
   read(log: string, namespaces: readonly string[]): Promise<Reading>;
   /** Index of the hosted usage of those jobs that have one. @throws Problem `busy` */
   onLog(log: string, jobs: readonly string[]): Promise<Map<string, bigint>>;
+  /** Index of the `key` entry of each key that was revoked. @throws Problem `busy` */
+  revoked(log: string): Promise<ReadonlySet<bigint>>;
   /** What memory holds. */
   loaded(): { namespaces: number; logs: number };
   /** Asks no more, and resolves when nothing is asked any more. */
@@ -99,12 +102,14 @@ class ProcessLedger implements Ledger {
   /** Of all that is loaded. */
   readonly #recency = new Recency();
   readonly #lanes: Lanes<Waiter, string>;
+  readonly #lookups: Lookups;
   #timer: NodeJS.Timeout | undefined;
   #polling: Promise<void> | undefined;
   #closed = false;
 
   constructor(options: LedgerOptions) {
     this.#options = { namespacesMax: NAMESPACES_MAX, pollMs: POLL_MS, ...options };
+    this.#lookups = new Lookups(options.sql);
     this.#lanes = new Lanes({
       memory: (log) => log,
       perform: (log, waiters) => this.#turn(log, waiters),
@@ -149,10 +154,12 @@ class ProcessLedger implements Ledger {
   }
 
   async onLog(log: string, jobs: readonly string[]): Promise<Map<string, bigint>> {
-    const keys = jobs.map((jobId) => ({ tracking: "hosted" as const, jobId }));
+    return await this.#lookups.onLog(log, jobs);
+  }
+
+  async revoked(log: string): Promise<ReadonlySet<bigint>> {
     try {
-      const found = await readJobs(this.#options.sql, log, keys);
-      return new Map(found.map(({ jobId, index }) => [jobId, index]));
+      return await readRevoked(this.#options.sql, log);
     } catch (error) {
       throw spoken(error);
     }
@@ -167,7 +174,7 @@ class ProcessLedger implements Ledger {
     this.#closed = true;
     clearTimeout(this.#timer);
     await this.#polling;
-    await this.#lanes.idle();
+    await Promise.all([this.#lanes.idle(), this.#lookups.idle()]);
   }
 
   #desk(log: string): Desk {
