@@ -72,9 +72,9 @@ export class Chaos {
   /** The same services over another Redis. */
   async moveTo(redis: Record<string, string>): Promise<void> {
     this.#environment = { ...this.ground.environment, ...redis };
-    await Promise.all(this.#site.services.map(({ end }) => end("SIGTERM")));
-    const services = this.#site.services.map(() => started(this.#environment));
-    this.#site.services.splice(0, 2, ...(await Promise.all(services)));
+    const { services } = this.#site;
+    await Promise.all(services.splice(0).map(({ end }) => end("SIGTERM")));
+    services.push(...(await Promise.all([started(this.#environment), started(this.#environment)])));
   }
 
   /** Traffic flows before, meanwhile and after; then all is quiet. What was wrong has ended when `fault` has. */
