@@ -12,7 +12,7 @@ import type { Sql } from "../store/connect.ts";
 import { openLiveProcess } from "../store/live-process.ts";
 import { openLiveRedis, type RedisPlace } from "../store/live-redis.ts";
 import type { Logger } from "../telemetry.ts";
-import { openTrouble } from "./trouble.ts";
+import { openRedisTrouble } from "./redis-trouble.ts";
 
 const LOOK_MS = 1_000;
 
@@ -31,24 +31,11 @@ export async function openLiveUsage(options: {
     }
     return openLive({ process, clock, failed: () => undefined });
   }
-  const redis = await openLiveRedis(place);
-  const trouble = openTrouble(log, "redis, quota is decided by what this process knows");
-  let reason = "not connected";
-  /** As the outage began: each call that fails in it has words of its own. */
-  let outage: string | undefined;
-  const live = openLive({
-    ...{ redis, process, clock },
-    // The client's own errors carry the command, and with it what namespaces use.
-    failed: (error) => {
-      reason = error instanceof Error ? error.message : String(error);
-    },
-  });
-  // By its state and not by calls: without calls nothing is said to go on again.
-  const look = (): void => {
-    outage = live.state() === "away" ? (outage ?? reason) : undefined;
-    if (outage !== undefined) trouble.failed(outage);
-    trouble.roundEnded();
-  };
+  const trouble = openRedisTrouble(place, log);
+  const redis = await openLiveRedis(place, { refused: trouble.refused });
+  const failed = (error: unknown): void => trouble.failed(error, redis);
+  const live = openLive({ redis, process, clock, failed });
+  const look = (): void => trouble.look(live.state() === "away");
   look();
   const timer = setInterval(look, LOOK_MS).unref();
   const close = async (): Promise<void> => {

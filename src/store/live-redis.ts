@@ -3,6 +3,7 @@
  * not answered in time, or cannot be sent at once, fails: there is another place to ask.
  */
 import { createHash } from "node:crypto";
+import { lookup } from "node:dns";
 import { Cluster, Redis, type RedisOptions, ReplyError } from "ioredis";
 import type { LiveStore, NamespaceKey } from "../core/quota/live.ts";
 import { readReply, writeCommand } from "./live-reply.ts";
@@ -44,15 +45,20 @@ const SETTINGS = {
   reconnectOnError: (error: Error) => error.message.startsWith("READONLY"),
 } satisfies RedisOptions;
 
-/** Waits for the first connection for a second at most; goes on trying without end if there is none. */
+/**
+ * Waits for the first connection for a second at most; goes on trying without end if there is none.
+ * @param options.refused is told why there is none: calls say only that
+ */
 export async function openLiveRedis(
   place: RedisPlace,
-  options: { answerMsMax?: number } = {},
+  options: { answerMsMax?: number; refused?: (error: unknown) => void } = {},
 ): Promise<RedisStore> {
-  const client = connect(place);
+  const { refused = () => undefined } = options;
+  const client = connect(place, refused);
   const answerMsMax = options.answerMsMax ?? ANSWER_MS_MAX;
-  // What is wrong with a connection is said by the calls that fail for it.
-  client.on("error", () => undefined);
+  // Of a Cluster it sums up what is said of each node.
+  client.on("error", client instanceof Cluster ? () => undefined : refused);
+  client.on("node error", refused);
   const isReady = new Promise<void>((ready) => client.once("ready", () => ready()));
   await inTime(isReady, CONNECT_MS_MAX).catch(() => undefined);
   const masters = (): ReadonlyMap<string, Redis> =>
@@ -77,7 +83,7 @@ export async function openLiveRedis(
   };
 }
 
-function connect(place: RedisPlace): Redis | Cluster {
+function connect(place: RedisPlace, refused: (error: unknown) => void): Redis | Cluster {
   const again = (times: number): number => Math.min(50 * times, RECONNECT_MS_MAX);
   if (place.kind === "single") {
     return new Redis(place.url, { ...SETTINGS, enableOfflineQueue: false, retryStrategy: again });
@@ -95,6 +101,12 @@ function connect(place: RedisPlace): Redis | Cluster {
   return new Cluster(nodes, {
     redisOptions: { ...SETTINGS, ...secret },
     enableOfflineQueue: false,
+    // Else nobody would hear of a name that there is not.
+    dnsLookup: (host, found) =>
+      lookup(host, (error, address, family) => {
+        if (error !== null) refused(error);
+        found(error, address, family);
+      }),
     clusterRetryStrategy: again,
     // A replica that took over is found within one of these.
     slotsRefreshInterval: 1_000,
