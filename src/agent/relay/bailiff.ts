@@ -3,19 +3,18 @@
  * every answer is GitLab's (docs/decisions/0025-relay.md): whatever is not known, passes.
  */
 import type { IncomingMessage } from "node:http";
-import { endOf, exchangeOf, readGivenJob, readState, readSystemId } from "./exchange.ts";
-import { endToEnd, type RawHeaders, valuesOf, withHeader } from "./headers.ts";
+import { type Claim, claimOf } from "./claim.ts";
+import { endOf, exchangeOf, readGivenJob, readSystemId, readUpdate, tokensOf } from "./exchange.ts";
+import { endToEnd, type RawHeaders, valuesOf, withHeader, without } from "./headers.ts";
 import type { Head, Watcher } from "./proxy.ts";
-import type { Register, RelayedJob } from "./register.ts";
+import type { RelayedJob } from "./register.ts";
+import { isEnded, isSuccess, JOB_STATUS, Turn, type TurnOptions } from "./turn.ts";
 import type { Upstream } from "./upstream.ts";
 
-export interface BailiffOptions {
-  register: Register;
+export interface BailiffOptions extends Omit<TurnOptions, "onTold"> {
   upstream: Upstream;
   /** Whether a job that is about to begin must not: false where that is not known in time. */
   mustNotBegin: (job: RelayedJob) => Promise<boolean>;
-  /** Whether the newest answer of the service still says that it must stop. */
-  mustStop: (job: RelayedJob) => boolean;
   onNotice: (sentence: string) => void;
 }
 
@@ -27,8 +26,6 @@ export interface Counts {
   stopped: number;
 }
 
-const JOB_STATUS = "Job-Status";
-const ENDED = new Set(["failed", "canceled"]);
 const UPDATE_BYTES_MAX = 256 * 1024;
 const REQUEST_BYTES_MAX = 1024 * 1024;
 const GIVEN_BYTES_MAX = 16 * 1024 * 1024;
@@ -37,10 +34,14 @@ const END_MS = 5_000;
 
 export class Bailiff {
   readonly counts: Counts = { given: 0, refused: 0, stopped: 0 };
-  readonly #options: BailiffOptions;
+  readonly #options: BailiffOptions & TurnOptions;
 
   constructor(options: BailiffOptions) {
-    this.#options = options;
+    const onTold = (id: string): void => {
+      this.counts.stopped += 1;
+      options.onNotice(`Job ${id} is beyond its quota: its runner was told to stop it.`);
+    };
+    this.#options = { ...options, onTold };
   }
 
   watch(request: IncomingMessage): Watcher {
@@ -51,7 +52,7 @@ export class Bailiff {
       case "update":
         return this.#watchUpdate(exchange.job, request);
       case "trace":
-        return this.#watchTrace(exchange.job);
+        return this.#watchTrace(exchange.job, request);
       case "other":
         return {};
     }
@@ -82,26 +83,35 @@ export class Bailiff {
   #watchUpdate(id: string, request: IncomingMessage): Watcher {
     const { register } = this.#options;
     const body = new Copy(UPDATE_BYTES_MAX);
+    let isOver = false;
+    let claim: Claim | undefined;
     let first: Promise<boolean> | undefined;
     let turn: Turn | undefined;
     return {
       sent: (chunk) => body.take(chunk),
       asked: () => {
-        const state = readState(body.bytes);
-        const job = register.get(id);
-        if (job !== undefined) register.heard(job);
-        // The last word on a job is between the runner and GitLab, and so is all that comes after it.
-        if (state === "other") register.end(id);
-        if (state !== "running") return;
+        if (isOver) return; // answered before it was read: then GitLab has read it no better
+        const update = readUpdate(request.url ?? "", request.rawHeaders, body.bytes);
+        claim = claimOf(register, id, update);
+        if (claim === undefined || update.state !== "running") return;
+        const { job } = claim;
         if (job?.begun === undefined) first = this.#ask(job);
-        else turn = new Turn(this.#options, this.counts, id, job);
+        else turn = new Turn(this.#options, id, job);
       },
       head: async (head) => {
+        isOver = true;
+        claim?.answered(head);
         if (first === undefined) return turn?.head(head) ?? head.headers;
         if (!isSuccess(head)) return head.headers; // tried again, or given up, by the runner
-        return this.#begin(id, request, body.bytes, head, await first);
+        const headers = await this.#begin(id, request, body.bytes, head, await first);
+        claim?.begun();
+        return headers;
       },
-      ended: (whole) => turn?.ended(whole),
+      ended: (whole) => {
+        isOver = true;
+        claim?.over();
+        turn?.ended(whole);
+      },
     };
   }
 
@@ -139,7 +149,7 @@ export class Bailiff {
   #end(request: IncomingMessage, body: Uint8Array): Promise<boolean> {
     const end = endOf(body);
     if (end === undefined) return Promise.resolve(false);
-    const kept = endToEnd(request.rawHeaders);
+    const kept = without(endToEnd(request.rawHeaders), new Set(["expect"]));
     const headers = withHeader(kept, "Content-Length", String(Buffer.byteLength(end)));
     return new Promise((resolve) => {
       const outgoing = this.#options.upstream.open("PUT", request.url ?? "", headers);
@@ -154,66 +164,20 @@ export class Bailiff {
     });
   }
 
-  #watchTrace(id: string): Watcher {
+  #watchTrace(id: string, { rawHeaders }: IncomingMessage): Watcher {
     const { register } = this.#options;
-    const job = register.get(id);
-    if (job?.begun === undefined) return {};
-    register.heard(job);
-    const turn = new Turn(this.#options, this.counts, id, job);
+    const tokens = tokensOf(rawHeaders);
+    const claim = claimOf(register, id, { state: "none", tokens, token: undefined });
+    if (claim?.job?.begun === undefined) return {};
+    const turn = new Turn(this.#options, id, claim.job);
     return {
-      head: async (head) => turn.head(head),
+      head: async (head) => {
+        claim.answered(head);
+        return turn.head(head);
+      },
       ended: (whole) => turn.ended(whole),
     };
   }
-}
-
-/** One exchange about a running job, by which it may be told to stop. */
-class Turn {
-  readonly #options: BailiffOptions;
-  readonly #counts: Counts;
-  readonly #id: string;
-  readonly #job: RelayedJob;
-  #tells = false;
-
-  constructor(options: BailiffOptions, counts: Counts, id: string, job: RelayedJob) {
-    this.#options = options;
-    this.#counts = counts;
-    this.#id = id;
-    this.#job = job;
-  }
-
-  head(head: Head): RawHeaders {
-    const { register, mustStop } = this.#options;
-    const job = this.#job;
-    // Its last word may have overtaken this exchange. And an answer that the runner tries again, or
-    // that already ends the job, is not to be spent on what is said once.
-    const over = register.get(this.#id) !== job || job.told;
-    if (over || !isSuccess(head) || isEnded(head) || !mustStop(job)) return head.headers;
-    this.#tells = true;
-    job.told = true;
-    return withHeader(head.headers, JOB_STATUS, "failed");
-  }
-
-  ended(whole: boolean): void {
-    if (!this.#tells) return;
-    const { register, onNotice } = this.#options;
-    if (!whole) {
-      this.#job.told = false; // the runner never had it
-      return;
-    }
-    // After the fact: a relay that is killed in between says it once more, rather than never.
-    register.keep(this.#id, this.#job);
-    this.#counts.stopped += 1;
-    onNotice(`Job ${this.#id} is beyond its quota: its runner was told to stop it.`);
-  }
-}
-
-function isSuccess({ status }: Head): boolean {
-  return status >= 200 && status <= 299;
-}
-
-function isEnded({ headers }: Head): boolean {
-  return valuesOf(headers, "job-status").some((value) => ENDED.has(value));
 }
 
 /** Of what passes, up to a bound; what is longer is not read at all. */

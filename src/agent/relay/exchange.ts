@@ -1,9 +1,11 @@
 /** What gitlab-runner's requests are about, as far as the relay takes an interest (facts: its 19.4 sources). */
+import { createHash } from "node:crypto";
 import { gunzipSync } from "node:zlib";
 import { LosslessNumber, parse } from "lossless-json";
 import { z } from "zod";
 import { decodeUtf8 } from "../../core/text.ts";
 import { IntegerText, NonEmptyText, Text } from "../../core/unit.ts";
+import { type RawHeaders, valuesOf } from "./headers.ts";
 
 export type Exchange =
   | { kind: "request" } // POST /jobs/request: a job is given out
@@ -24,6 +26,9 @@ export function exchangeOf(method: string, path: string): Exchange {
   return { kind: "other" };
 }
 
+/** By which requests are told apart, and nothing else can be asked for. */
+export type TokenHash = string;
+
 /** What of a job's payload leaves this module: ids, and never a token, a variable or a name. */
 export interface GivenJob {
   id: string;
@@ -32,6 +37,7 @@ export interface GivenJob {
   projectId: string;
   rootNamespaceId: string;
   timeoutMs: string | undefined;
+  token: TokenHash | undefined;
 }
 
 const Id = z
@@ -48,13 +54,14 @@ const Payload = z.object({
     root_namespace_id: KnownId,
   }),
   runner_info: z.object({ timeout: Id.optional().catch(undefined), uuid: NonEmptyText }),
+  token: NonEmptyText.optional().catch(undefined),
 });
 
 /** Undefined for what is no job, or is one without the ids that a heartbeat needs. */
 export function readGivenJob(body: Uint8Array, encoding: string): GivenJob | undefined {
   const payload = Payload.safeParse(readJson(body, encoding)).data;
   if (payload === undefined) return undefined;
-  const { id, job_info, runner_info } = payload;
+  const { id, job_info, runner_info, token } = payload;
   const { timeout = "0" } = runner_info;
   return {
     id,
@@ -63,6 +70,7 @@ export function readGivenJob(body: Uint8Array, encoding: string): GivenJob | und
     projectId: job_info.project_id,
     rootNamespaceId: job_info.root_namespace_id,
     timeoutMs: timeout === "0" || timeout.length > 15 ? undefined : `${timeout}000`,
+    token: token === undefined ? undefined : hashOf(token),
   };
 }
 
@@ -72,10 +80,51 @@ export function readSystemId(body: Uint8Array): string {
   return Body.safeParse(readJson(body, "")).data?.system_id ?? "";
 }
 
-/** Of the body of `PUT /jobs/:id`. `other`: any state that ends a job, or none that can be read. */
-export function readState(body: Uint8Array): "pending" | "running" | "other" {
-  const State = z.object({ state: z.enum(["pending", "running"]) });
-  return State.safeParse(readJson(body, "")).data?.state ?? "other";
+export interface Update {
+  /** `last`: the job has ended. `none`: none of these, or not said as both we and GitLab read it. */
+  state: "pending" | "running" | "last" | "none";
+  /** All that it shows. */
+  tokens: TokenHash[];
+  /** The one that GitLab looks at, where there is no doubt. */
+  token: TokenHash | undefined;
+}
+
+const STATES: ReadonlyMap<string, Update["state"]> = new Map([
+  ["pending", "pending"],
+  ["running", "running"],
+  ["success", "last"],
+  ["failed", "last"],
+]);
+const UpdateBody = z.object({
+  state: z.string().optional().catch(undefined),
+  token: NonEmptyText.optional().catch(undefined),
+});
+
+/** @param body of `PUT /jobs/:id`; empty for one that was too long to be kept */
+export function readUpdate(path: string, headers: RawHeaders, body: Uint8Array): Update {
+  const { state: text = "", token } = UpdateBody.safeParse(readJson(body, "")).data ?? {};
+  // GitLab takes parameters from the query and from forms too: then what is in a body may be for us alone.
+  const isPlain =
+    !path.includes("?") &&
+    valuesOf(headers, "content-encoding").length === 0 &&
+    /^application\/json *(?:;|$)/i.test(valuesOf(headers, "content-type").join());
+  const hash = token === undefined ? [] : [hashOf(token)];
+  const tokens = [...new Set([...tokensOf(headers), ...hash])];
+  const state = STATES.get(text) ?? "none";
+  return {
+    state: state === "last" && !isPlain ? "none" : state,
+    tokens,
+    token: isPlain && tokens.length === 1 ? hash[0] : undefined,
+  };
+}
+
+/** Of a request about a job. */
+export function tokensOf(headers: RawHeaders): TokenHash[] {
+  return valuesOf(headers, "job-token").map(hashOf);
+}
+
+function hashOf(token: string): TokenHash {
+  return createHash("sha256").update(token).digest("base64");
 }
 
 /**

@@ -8,7 +8,7 @@ import { z } from "zod";
 import { IntegerText, NonEmptyText, Text } from "../../core/unit.ts";
 import { errnoOf } from "../failure.ts";
 import type { Running } from "../live/running.ts";
-import type { GivenJob } from "./exchange.ts";
+import type { GivenJob, TokenHash } from "./exchange.ts";
 
 const Ids = z.strictObject({
   id: IntegerText,
@@ -35,6 +35,12 @@ export interface RelayedJob {
   begun: number | undefined;
   /** The runner has been told to stop it, which is done once. */
   told: boolean;
+  /** In memory only; undefined until GitLab has shown it, or taken something by it. */
+  token: TokenHash | undefined;
+  /** How many are on their way to GitLab, which has answered none of them. */
+  lastWords: number;
+  /** GitLab wants the log once more before it takes the last word (412). */
+  logAgain: boolean;
   /** Since when a `failed` of the service stands. */
   stopSince: number | undefined;
   /** When the runner last spoke of it. */
@@ -85,7 +91,7 @@ export class Register {
       runner: { system_id: systemId, uuid: given.runner },
       ...(given.timeoutMs !== undefined && { timeout_ms: given.timeoutMs }),
     };
-    this.#put(given.id, newJob(ids, this.#options.clock()));
+    this.#put(given.id, { ...newJob(ids, this.#options.clock()), token: given.token });
   }
 
   /** The runner runs it, from now on unless from before. Jobs that nobody announced are known by their id alone. */
@@ -175,7 +181,8 @@ export class Register {
 }
 
 function newJob(ids: Ids | undefined, now: number): RelayedJob {
-  return { ids, begun: undefined, told: false, stopSince: undefined, heardAt: now };
+  const said = { told: false, lastWords: 0, logAgain: false, stopSince: undefined };
+  return { ids, begun: undefined, token: undefined, ...said, heardAt: now };
 }
 
 /** Undefined for what a crash, or somebody else, left there. */

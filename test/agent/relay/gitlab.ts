@@ -75,7 +75,7 @@ export class GitLab {
     if (misbehaviour?.act(request, response)) return;
     const [, id = "", trace] = /\/jobs\/([0-9]+)(\/trace)?/.exec(line) ?? [];
     if (line.startsWith("POST /api/v4/jobs/request")) this.#give(request, response);
-    else if (request.method === "PUT") this.#update(this.jobs.get(id), body, response);
+    else if (request.method === "PUT") this.#update(this.jobs.get(id), request, body, response);
     else if (trace !== undefined) this.#append(this.jobs.get(id), request, body, response);
     else response.writeHead(404).end();
   }
@@ -97,8 +97,14 @@ export class GitLab {
     response.end(body);
   }
 
-  #update(job: GitLabJob | undefined, body: Buffer, response: ServerResponse): void {
-    const { state, failure_reason = "", token } = JSON.parse(body.toString());
+  #update(
+    job: GitLabJob | undefined,
+    request: IncomingMessage,
+    body: Buffer,
+    response: ServerResponse,
+  ): void {
+    const update = JSON.parse(body.toString());
+    const { state, failure_reason = "", token = request.headers["job-token"] } = update;
     if (job === undefined || token !== TOKEN) return void response.writeHead(403).end();
     job.states.push(state);
     if (job.status === "success" || job.status === "failed") {
@@ -115,7 +121,10 @@ export class GitLab {
     body: Buffer,
     response: ServerResponse,
   ): void {
-    if (job?.status !== "running")
+    if (job === undefined || request.headers["job-token"] !== TOKEN) {
+      return void response.writeHead(403).end();
+    }
+    if (job.status !== "running")
       return void response.writeHead(403, { "Job-Status": "failed" }).end();
     const start = Number(request.headers["content-range"]?.split("-")[0]);
     if (start !== job.trace.length) {

@@ -12,6 +12,7 @@ const GIVEN = {
   projectId: "1",
   rootNamespaceId: "2",
   timeoutMs: "3600000",
+  token: undefined,
 };
 
 let folder: string;
