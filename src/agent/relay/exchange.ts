@@ -1,7 +1,7 @@
 /** What gitlab-runner's requests are about, as far as the relay takes an interest (facts: its 19.4 sources). */
 import { createHash } from "node:crypto";
 import { gunzipSync } from "node:zlib";
-import { LosslessNumber, parse } from "lossless-json";
+import { LosslessNumber, parse, stringify } from "lossless-json";
 import { z } from "zod";
 import { decodeUtf8 } from "../../core/text.ts";
 import { IntegerText, NonEmptyText, Text } from "../../core/unit.ts";
@@ -128,15 +128,16 @@ function hashOf(token: string): TokenHash {
 }
 
 /**
- * The runner's own `PUT state=running`, turned into the one by which it would end the job. GitLab has
- * this reason for what it ends itself for want of compute minutes, and does not retry after it.
+ * The runner's own `PUT state=running`, turned into the one by which it would end the job: its token, and
+ * its info to the last digit. GitLab has this reason for what it ends itself for want of compute minutes,
+ * and does not retry after it.
  */
 export function endOf(body: Uint8Array): string | undefined {
-  const Update = z.object({ info: z.unknown(), token: z.string().optional() });
-  const update = Update.safeParse(JSON.parse(decodeUtf8(body) ?? "null")).data;
+  const Update = z.object({ info: z.unknown().optional(), token: z.string().optional() });
+  const update = Update.safeParse(readJson(body, "")).data;
   if (update === undefined) return undefined;
   const { info, token } = update;
-  return JSON.stringify({ info, token, state: "failed", failure_reason: "ci_quota_exceeded" });
+  return stringify({ info, token, state: "failed", failure_reason: "ci_quota_exceeded" });
 }
 
 /** A decoded job is a few megabytes at the most; beyond this it is somebody's bomb. */

@@ -84,6 +84,35 @@ test("whoever has not the job's token is not told in its runner's place", async 
   expect(await job.touch()).toMatchObject({ status: 200, jobStatus: "failed" });
 });
 
+test.each([
+  ["no info", ""],
+  ["numbers that no number type holds", ',"info":{"a":12345678901234567890,"b":1e999,"c":1.10}'],
+])(
+  "a first PUT with %s is refused, and GitLab hears the rest of it as it was",
+  async (_name, info) => {
+    const { gitlab, runner, stage } = house;
+    stage.service.beyond.add(ID);
+    await house.taken(ID);
+    const body = `{"token":"${TOKEN}","state":"running"${info}}`;
+    const answer = await runner.send("PUT", PATH, body, ["Expect", "100-continue", ...TYPE]);
+    expect(answer).toMatchObject({ status: 200, jobStatus: "failed" });
+    expect(gitlab.job(ID)).toMatchObject({ status: "failed", failureReason: "ci_quota_exceeded" });
+    const sent = gitlab.asked.at(-1)?.body.toString();
+    expect(sent).toContain(info.slice(1));
+    expect(sent).toContain(`"token":"${TOKEN}"`);
+  },
+);
+
+test("a first PUT with its token in a header alone is refused too", async () => {
+  const { gitlab, runner, stage } = house;
+  stage.service.beyond.add(ID);
+  await house.taken(ID);
+  const headers = ["JOB-TOKEN", TOKEN, ...TYPE];
+  const answer = await runner.send("PUT", PATH, '{"state":"running"}', headers);
+  expect(answer).toMatchObject({ status: 200, jobStatus: "failed" });
+  expect(gitlab.job(ID)).toMatchObject({ status: "failed" });
+});
+
 test("neither a token nor its hash is in a file", async () => {
   await house.begun(ID);
   const folder = join(house.stage.host.state, "live", "jobs");
