@@ -22,6 +22,17 @@ export async function readKeys(sql: Sql, kids: readonly string[]): Promise<Enrol
   `;
 }
 
+/** Bytes of all revocations, oldest first. */
+export async function readRevocations(sql: Sql, log: string): Promise<Uint8Array[]> {
+  const rows = await sql<{ bytes: Uint8Array }[]>`
+    select bytes
+    from entries
+    where log = ${log} and kind = 'key_revoked'
+    order by index
+  `;
+  return rows.map(({ bytes }) => bytes);
+}
+
 /** In the transaction that inserts its `key` entry. */
 export async function insertKey(tx: Transaction, key: EnrolledKey): Promise<void> {
   await tx`

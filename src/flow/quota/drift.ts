@@ -5,9 +5,9 @@ import type { Done } from "../../core/quota/live.ts";
 /**
  * `figures`: others than the log gives at the same entry. `ahead`: of entries that the log does not have.
  * `settled`: a job is live whose usage is on the log. `sums`: not those of the jobs. `lost`: of a job that
- * this process heard, less was kept or nothing.
+ * this process heard, less was kept or nothing. `revoked`: a job counts as a key said that was revoked since.
  */
-export const DRIFT_KINDS = ["figures", "ahead", "settled", "sums", "lost"] as const;
+export const DRIFT_KINDS = ["figures", "ahead", "settled", "sums", "lost", "revoked"] as const;
 export type DriftKind = (typeof DRIFT_KINDS)[number];
 
 export interface Drift {

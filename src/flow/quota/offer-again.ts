@@ -7,7 +7,6 @@ import { type Asking, askNamespace } from "./ask.ts";
 import { DECISION_AGE_MS } from "./decide.ts";
 import { abreast, type Found, glance, later, look, pages, type Reconciling } from "./kept.ts";
 import { Seen } from "./seen.ts";
-import type { Live } from "./standing.ts";
 
 /** What this process heard a moment ago may be on its way to Redis still. */
 const SETTLING_MS = 5_000;
@@ -32,9 +31,17 @@ export async function offerAgain(reconciling: Reconciling, found: Found): Promis
     seen: new Seen(),
   };
   for await (const page of pages(live.own.walk())) {
+    const [{ log } = { log: "" }] = page;
+    // While the database is away it is not known; what is offered then is taken out again by the next round.
+    const revoked = await reconciling.ledger.revoked(log).catch(later);
     await abreast(page, async (key) => {
       const mine = await runningIn(own, key).catch(later);
-      if (mine?.length) await offer(reconciling, key, mine, found).catch(later);
+      if (mine === undefined || mine.length === 0) return;
+      const isUnsaid = ({ by }: LiveJob): boolean => revoked?.has(by) === true;
+      const asks = mine.filter(isUnsaid).map(unsay);
+      if (asks.length > 0) await forget(reconciling, key, asks);
+      const said = mine.filter((job) => !isUnsaid(job));
+      await offer(reconciling, key, said, found).catch(later);
     });
   }
 }
@@ -54,14 +61,15 @@ async function offer(
   mine: readonly LiveJob[],
   found: Found,
 ): Promise<void> {
-  const { clock, live } = reconciling;
+  const { clock } = reconciling;
   const kept = (await look(reconciling, key))?.kept;
   if (kept === undefined) return;
   const known = new Map((kept.jobs ?? []).map((job) => [job.job, job]));
   const before = clock.now() - SETTLING_MS;
-  const less = mine.filter(({ job, elapsedMs, heardAt }) => {
+  const less = mine.filter(({ job, amount, elapsedMs, heardAt }) => {
     const there = known.get(job);
-    return heardAt <= before && (there === undefined || there.elapsedMs < elapsedMs);
+    const isLess = there === undefined || there.elapsedMs < elapsedMs || there.amount < amount;
+    return heardAt <= before && isLess;
   });
   if (less.length === 0) return;
   const asks = less.map(({ job, amount, by, elapsedMs, until }): Ask => {
@@ -70,14 +78,24 @@ async function offer(
   const { results } = await askNamespace(reconciling, key, asks, { maxAgeMs: DECISION_AGE_MS });
   for (const [i, { job, amount }] of less.entries()) {
     const result = results[i];
-    if (result?.onLog) await forget(live, key, clock.now(), job);
+    // Its report is on the log: this process' copy alone did not know.
+    if (result?.onLog) await forget(reconciling, key, [{ kind: "never_ran", job }]);
     else if (result?.known) {
-      found({ kind: "lost", ...key, job, amount: amount - (known.get(job)?.amount ?? 0n) });
+      const there = known.get(job)?.amount ?? 0n;
+      found({ kind: "lost", ...key, job, amount: amount > there ? amount - there : 0n });
     }
   }
 }
 
-/** Its report is on the log: this process' copy alone did not know. */
-async function forget(live: Live, key: NamespaceKey, now: number, job: string): Promise<void> {
-  await live.own.run(key, { ...glance(now), asks: [{ kind: "never_ran", job }] });
+function unsay({ job, by }: LiveJob): Ask {
+  return { kind: "revoked", job, by };
+}
+
+/** In this process' copy alone. */
+async function forget(
+  { clock, live }: Reconciling,
+  key: NamespaceKey,
+  asks: readonly Ask[],
+): Promise<void> {
+  await live.own.run(key, { ...glance(clock.now()), asks });
 }

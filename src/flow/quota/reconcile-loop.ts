@@ -44,7 +44,9 @@ export async function reconcileRound(rounds: Rounds): Promise<Round> {
   let off: bigint | undefined = 0n;
   const found = (each: Drift): void => {
     drift.set(each.kind, (drift.get(each.kind) ?? 0) + 1);
-    off = off === undefined || each.amount === undefined ? undefined : off + each.amount;
+    // What a key's revocation takes out was no fault of anybody's here.
+    const amount = each.kind === "revoked" ? 0n : each.amount;
+    off = off === undefined || amount === undefined ? undefined : off + amount;
     onDrift(each);
   };
   await offerAgain(reconciling, found);

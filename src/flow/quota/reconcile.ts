@@ -57,13 +57,16 @@ async function comparePage(
   const names = looked.map(({ key }) => key.namespace);
   const reading = await ledger.read(log, names).catch(missing);
   if (reading === undefined) return 0;
-  const ended = await endedAmong(ledger, log, looked);
+  const [ended, revoked] = await Promise.all([
+    endedAmong(ledger, log, looked),
+    ledger.revoked(log),
+  ]);
   await abreast(looked, async (each) => {
     const held = reading.held.get(each.key.namespace);
     if (held === undefined) throw new Error("reconcile: a namespace was read and is not there");
     // Of the time of the look: a month may end in between.
     const own = computed(held, each.at);
-    await compare(reconciling, { ...each, held, own, ended }, found).catch(later);
+    await compare(reconciling, { ...each, held, own, ended, revoked }, found).catch(later);
   });
   return looked.length;
 }
@@ -96,11 +99,12 @@ interface Comparison extends Looked {
   held: Held;
   own: Figures;
   ended: ReadonlyMap<string, bigint>;
+  revoked: ReadonlySet<bigint>;
 }
 
 async function compare(
   reconciling: Reconciling,
-  { key, kept, held, own, ended }: Comparison,
+  { key, kept, held, own, ended, revoked }: Comparison,
   found: Found,
 ): Promise<void> {
   const { readAt } = held;
@@ -124,11 +128,16 @@ async function compare(
   const over = (kept.jobs ?? []).filter(({ job, kind }) => {
     return kind === "running" && (ended.get(job) ?? upTo) < upTo;
   });
-  if (standing === "same" && over.length === 0) return;
-  const asks = over.map(({ job }): Ask => ({ kind: "never_ran", job }));
+  const unsaid = (kept.jobs ?? []).filter(({ by }) => revoked.has(by));
+  const asks = [
+    ...over.map(({ job }): Ask => ({ kind: "never_ran", job })),
+    ...unsaid.map(({ job, by }): Ask => ({ kind: "revoked", job, by })),
+  ];
+  if (standing === "same" && asks.length === 0) return;
   await bring(reconciling, key, readAt, asks);
   if (standing === "figures") found({ kind: "figures", ...key, amount: apart(kept.figures, own) });
   for (const { job, amount } of over) found({ kind: "settled", ...key, job, amount });
+  for (const { job, amount } of unsaid) found({ kind: "revoked", ...key, job, amount });
 }
 
 /** As any decision does: the log's figures, no older than those that were compared. */

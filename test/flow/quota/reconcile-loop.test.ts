@@ -5,7 +5,7 @@ import { claimReconciliation } from "../../../src/store/reconciliations.ts";
 import { type FreshDatabase, freshDatabase } from "../../postgres.ts";
 import { type RedisServer, startRedis } from "../../redis.ts";
 import { ask, COMPUTE_MS, openProcess, type QuotaProcess, run } from "./reconciling.ts";
-import { QuotaLog, START } from "./told.ts";
+import { HOSTED, QuotaLog, START } from "./told.ts";
 
 const MINUTE_MS = 60_000;
 const log = new QuotaLog(1);
@@ -75,6 +75,20 @@ test("a clock that is a year off keeps nobody from comparing, whether it is the 
   expect(await round()).toBe(1);
   await pass(-365 * 86_400_000);
   expect(await round()).toBe(1);
+});
+
+test("what is taken out of a revoked key is counted, and no alarm", async () => {
+  const { kid } = log.enrol(2, [{ ...HOSTED, uuid: "r-9" }]);
+  const by = log.size - 1n;
+  log.append("key_revoked", {
+    ...{ by: "p_test", instant: new Date(log.now).toISOString(), kid },
+    ...{ last_trusted_counter: "0", reason: "stolen", salt: `${"A".repeat(22)}==` },
+  });
+  await log.load(db.owner);
+  await ask(one, KEY, run(one, 60, 90 * MINUTE_MS, by));
+  const rounds = { reconciling: one, sql: db.writer, onDrift: () => undefined };
+  const { alarming, drift } = await reconcileRound(rounds);
+  expect([alarming, Object.fromEntries(drift)]).toEqual([false, { revoked: 1 }]);
 });
 
 test("more than a compute minute off is an alarm, and less is none", async () => {

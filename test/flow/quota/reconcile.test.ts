@@ -232,6 +232,7 @@ test("a month that ends between the look and the comparison is no drift", async 
     ledger: {
       hold: (key, wants) => ledger.hold(key, wants),
       onLog: (name, jobs) => ledger.onLog(name, jobs),
+      revoked: (name) => ledger.revoked(name),
       loaded: () => ledger.loaded(),
       close: () => ledger.close(),
       read: async (name, namespaces) => {

@@ -41,8 +41,11 @@ export async function openProcess(options: {
   return { clock, ledger, live, seen: new Seen(), close };
 }
 
-/** A heartbeat of a job that has run so long at factor 1. */
-export function run(process: QuotaProcess, job: number | string, ms: number): Ask {
+/**
+ * A heartbeat of a job that has run so long at factor 1.
+ * @param by index of the `key` entry of who says it; by default one that no log has
+ */
+export function run(process: QuotaProcess, job: number | string, ms: number, by = 2n): Ask {
   const elapsedMs = BigInt(ms);
   const until = process.clock.now() + WEEK_MS;
   return {
@@ -51,7 +54,7 @@ export function run(process: QuotaProcess, job: number | string, ms: number): As
     amount: elapsedMs * COMPUTE_MS,
     elapsedMs,
     until,
-    by: 2n,
+    by,
   };
 }
 
