@@ -12,6 +12,8 @@ export type CommandCode =
   | "unreachable"
   /** Somebody answers there who is not Minutebook. */
   | "unexpected-answer"
+  /** A decision that the story is about was made without knowing enough. */
+  | "quota-undecided"
   /** A file that cannot be read, or does not have the shape. */
   | "unreadable-file";
 

@@ -1,13 +1,13 @@
 /**
  * A Redis of our own, where this machine has the program: it keeps live usage for as long as we run,
- * and nothing after.
+ * and nothing after. One that ends before us is started again where it was, so that its clients come back to it.
  *
  *     FOLDER/redis.conf   port and password of the last start (mode 0600)
  *     FOLDER/redis.log
  */
 import { spawnSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { chmod, mkdir, readFile, writeFile } from "node:fs/promises";
+import { chmod, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import net from "node:net";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
@@ -17,7 +17,7 @@ export interface EmbeddedRedis {
   /** With its password: for nobody's eyes. */
   url: string;
   stop(): Promise<void>;
-  /** kill -9 of the server, for tests. */
+  /** kill -9 of the server, for tests: it is started again. */
   kill9(): Promise<void>;
 }
 
@@ -30,6 +30,7 @@ const MEMORY = "256mb";
 const STARTING_MS_MAX = 10_000;
 const ANSWER_MS_MAX = 1_000;
 const POLL_MS = 10;
+const AGAIN_MS = 1_000;
 
 /**
  * Starts the server of a folder that is this process's alone, and ends one that a killed process
@@ -60,12 +61,59 @@ export async function startRedis(options: {
     const outcome = await launch(found.path, folder, place);
     if (typeof outcome !== "string") {
       const url = `redis://:${place.password}@127.0.0.1:${place.port}`;
-      return { url, stop: outcome.stop, kill9: outcome.kill };
+      return { url, ...keepUp(outcome, { folder, log, place, program: found.path }) };
     }
     // The port was taken since.
     if (outcome.includes("Address already in use") && Date.now() < deadline) continue;
     return without(`${found.path} ended before it was ready: ${outcome.split("\n").at(-1)}`);
   }
+}
+
+/**
+ * Others may have its port by now, as long as they like: it is tried again until it is stopped, or its folder
+ * is another process's.
+ */
+function keepUp(
+  first: ServerProcess,
+  where: { program: string; folder: string; place: Place; log: (line: string) => void },
+): Pick<EmbeddedRedis, "stop" | "kill9"> {
+  const { folder, log, place, program } = where;
+  let server = first;
+  const ending = new AbortController();
+  const isWanted = (): boolean => !ending.signal.aborted;
+  const isOurs = async (): Promise<boolean> => {
+    const found = await findPlace(folder).catch(() => undefined);
+    return isWanted() && found?.password === place.password;
+  };
+  const replace = async (): Promise<void> => {
+    while (isWanted()) {
+      // A full disk is as passing a reason as a port that is taken.
+      const outcome = await launch(program, folder, place).catch(String);
+      if (typeof outcome !== "string") {
+        server = outcome;
+        return;
+      }
+      const { signal } = ending;
+      await delay(AGAIN_MS, undefined, { ref: false, signal }).catch(() => undefined);
+    }
+  };
+  const watch = async (): Promise<void> => {
+    for (;;) {
+      await server.ended.catch(() => undefined);
+      if (!(await isOurs())) return;
+      log("redis-server ended by itself and is started again; heartbeats bring what it held");
+      await replace();
+      if (!isWanted()) return await server.stop();
+    }
+  };
+  const watching = watch();
+  return {
+    stop: async () => {
+      ending.abort();
+      await Promise.all([server.stop(), watching]);
+    },
+    kill9: () => server.kill(),
+  };
 }
 
 /** By the shell's search of the PATH: the server itself gets none of our environment. */
@@ -120,7 +168,10 @@ async function findPlace(folder: string): Promise<Place | undefined> {
  */
 async function endOld(folder: string): Promise<void> {
   const place = await findPlace(folder);
-  if (place !== undefined) await say(place, "SHUTDOWN NOSAVE");
+  if (place === undefined) return;
+  // First, so that whoever launched it does not start it again.
+  await rm(join(folder, CONFIGURATION));
+  await say(place, "SHUTDOWN NOSAVE");
 }
 
 /** Returns the running server, or what it wrote to its log before it ended. */

@@ -90,11 +90,26 @@ test("stop leaves no server and no data, and the next one begins empty", async (
   expect(await ask(second.url, (redis) => redis.get("x"))).toBeNull();
 });
 
-test("after kill -9 of the server the next start finds a folder that it can use", async () => {
-  const first = await start();
-  await first.kill9();
+test("one that is killed comes back at the same place, each time, and stays away after stop", async () => {
+  const server = await start();
+  const client = new Redis(server.url, { retryStrategy: () => 50, maxRetriesPerRequest: null });
+  client.on("error", () => undefined); // it is to come back by itself
+  try {
+    for (let times = 1; times <= 2; times += 1) {
+      await client.set("x", "1");
+      await server.kill9();
+      expect(await client.get("x")).toBeNull();
+      expect(said).toHaveLength(times);
+      expect(said.at(-1)).toMatch(/^redis-server ended by itself and is started again/);
+    }
+  } finally {
+    client.disconnect();
+  }
+  await server.kill9();
+  await server.stop();
+  expect(await answers(server.url)).toBe(false);
   expect(await answers((await start()).url)).toBe(true);
-  expect(await answers(first.url)).toBe(false);
+  expect(await answers(server.url)).toBe(false);
 });
 
 /** Another Node process that starts a server, says where, and then stays. */

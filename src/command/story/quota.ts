@@ -2,6 +2,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { type Api, call } from "../api.ts";
 import { type DemoBuild, GARAGE } from "../demo.ts";
+import { CommandError } from "../failure.ts";
 import type { QuotaFacts } from "./facts.ts";
 import type { Host } from "./scenes.ts";
 
@@ -80,7 +81,8 @@ async function mayStart(api: Api, log: string, job_id: string): Promise<Decision
   for (let asked = 1; ; asked += 1) {
     const { decisions } = await call<{ decisions: Decision[] }>(api, "POST", path, { log, jobs });
     const decision = only(decisions);
-    if (decision.reason !== "policy" || asked === ASKED_MAX) return decision;
+    if (decision.reason !== "policy") return decision;
+    if (asked === ASKED_MAX) throw undecided();
     await delay(ASK_AGAIN_MS);
   }
 }
@@ -99,7 +101,15 @@ async function heartbeat(
     root_namespace_id: namespace,
   };
   const said = { uniqueId: unique_id, runner: { system_id, uuid: runner }, job };
-  return only(await host.heartbeat<Decision>(log, said));
+  const decision = only(await host.heartbeat<Decision>(log, said));
+  if (decision.reason === "policy") throw undecided();
+  return decision;
+}
+
+/** A no of the policy is no no of the quota, and must not be told as one. */
+function undecided(): CommandError {
+  const why = "too little was known to decide by the quota: its Redis or its database is away";
+  return new CommandError("quota-undecided", `${why}; what /readyz says tells which`);
 }
 
 function only<T>([decision]: readonly T[]): T {
