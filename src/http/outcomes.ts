@@ -13,13 +13,9 @@ export function rolesOf(route: Route): readonly Audience[] {
 
 /** `busy`: what a token asks for is read from a database, which may be away. */
 const OF_TOKENS = ["unauthenticated", "not-found", "issuer-unavailable", "busy"] as const;
-const OF_BODIES = [
-  "unsupported-media-type",
-  "too-large",
-  "body-too-slow",
-  "invalid-request",
-  "busy",
-] as const;
+const OF_BODIES = ["unsupported-media-type", "too-large", "body-too-slow", "busy"] as const;
+/** `invalid-request`: a member of the query that the route does not have, or one that comes twice. */
+const OF_ALL = ["invalid-request", "internal"] as const;
 
 /** The codes of each status that a route can answer with a problem document, statuses ascending. */
 export function problemsOf(route: Route): ReadonlyMap<number, readonly AnyCode[]> {
@@ -28,7 +24,7 @@ export function problemsOf(route: Route): ReadonlyMap<number, readonly AnyCode[]
     ...(rolesOf(route).length > 0 ? OF_TOKENS : []),
     ...(body ? OF_BODIES : []),
     ...problems,
-    "internal",
+    ...OF_ALL,
   ];
   const statuses = [...new Set(codes.map(statusOf))].sort((a, b) => a - b);
   return new Map(

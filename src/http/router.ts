@@ -15,6 +15,7 @@ import {
   type Route,
 } from "./access.ts";
 import type { Unread } from "./body.ts";
+import { OPERATIONS } from "./operations.ts";
 import { errorResponse, problemDocument, respond } from "./problem.ts";
 import type { Room } from "./room.ts";
 
@@ -55,13 +56,18 @@ export class Router {
   }
 
   open(route: OpenRoute, handle: OpenHandler): void {
-    this.#register(route, handle);
+    this.#register(route, (ask) => {
+      assertQuery(route, ask);
+      return handle(ask);
+    });
   }
 
   guarded(route: GuardedRoute, handle: GuardedHandler): void {
     this.#register(route, async (ask) => {
       const principal = await this.#authenticate(ask.incoming.headers.authorization);
-      return await handle(ask, admitCaller(route, principal));
+      const caller = admitCaller(route, principal);
+      assertQuery(route, ask);
+      return await handle(ask, caller);
     });
   }
 
@@ -71,6 +77,7 @@ export class Router {
       const { authorization } = ask.incoming.headers;
       const principal =
         authorization === undefined ? NOBODY : await this.#authenticate(authorization);
+      assertQuery(route, ask);
       return await handle(ask, callerOf(route, principal));
     });
   }
@@ -109,6 +116,13 @@ export class Router {
       return errorResponse(told, this.#observer.failed);
     }
   }
+}
+
+/** A route that has a query holds it against its shape itself. @throws Problem `invalid-request` */
+function assertQuery(route: Route, { query }: Ask): void {
+  if (OPERATIONS[route].query !== undefined) return;
+  const members = Object.keys(query());
+  if (members.length > 0) throw new Problem("invalid-request", { members });
 }
 
 function askOf(c: Context<Environment>, room: Room): Ask {

@@ -8,6 +8,6 @@ export const NOTIFICATIONS = {
     summary: "Notifications of 35 days, oldest first, and how far each came",
     query: PageSearch,
     success: { 200: json(NotifiedPage) },
-    problems: ["invalid-request"],
+    problems: [],
   },
 } as const satisfies Readonly<Record<string, Operation>>;

@@ -67,6 +67,6 @@ export const OPERATOR = {
     summary: "Enrolled keys",
     query: PageSearch,
     success: { 200: json(KeyPage) },
-    problems: ["invalid-request"],
+    problems: [],
   },
 } as const satisfies Readonly<Record<string, Operation>>;

@@ -32,6 +32,6 @@ export const QUOTA = {
     summary: "What was said no to in 35 days, newest first, with what each was computed from",
     query: PageSearch,
     success: { 200: json(StopPage) },
-    problems: ["invalid-request"],
+    problems: [],
   },
 } as const satisfies Readonly<Record<string, Operation>>;

@@ -10,13 +10,13 @@ export const READER = {
     summary: "Reports that contradict one that stands",
     query: PageSearch,
     success: { 200: json(ConflictPage) },
-    problems: ["invalid-request"],
+    problems: [],
   },
   "GET /v1/logs/:log/holds": {
     summary: "Held reports",
     query: PageSearch,
     success: { 200: json(HoldPage) },
-    problems: ["invalid-request"],
+    problems: [],
   },
   "GET /v1/quotas/:log/:namespace": {
     summary: "What a namespace has left, with all that it is made of",
@@ -27,12 +27,12 @@ export const READER = {
     summary: "What was used",
     query: UsageSearch,
     success: { 200: { ...json(Usage), "text/csv": UsageTable } },
-    problems: ["invalid-request", "too-many"],
+    problems: ["too-many"],
   },
   "GET /v1/jobs/:log/:id": {
     summary: "One build: its charge in full arithmetic, its report, its entry",
     query: JobSearch,
     success: { 200: json(Explanation) },
-    problems: ["invalid-request", ...SERVING],
+    problems: [...SERVING],
   },
 } as const satisfies Readonly<Record<string, Operation>>;
