@@ -88,7 +88,8 @@ function besideOf(
           yield* redis.walk(part);
           breaker.answered(part);
         } catch (error) {
-          breaker.broke(part, error);
+          // To list takes longer than to decide: decisions find out by themselves who is away.
+          watching.failed(error);
         }
       }
       yield* process.walk();
