@@ -5,7 +5,7 @@
 import { createHash } from "node:crypto";
 import { lookup } from "node:dns";
 import { Cluster, Redis, type RedisOptions, ReplyError } from "ioredis";
-import type { LiveStore, NamespaceKey } from "../core/quota/live.ts";
+import type { Command, LiveStore, NamespaceKey } from "../core/quota/live.ts";
 import { readReply, writeCommand } from "./live-reply.ts";
 import { LIVE_SCRIPT } from "./live-script.ts";
 import { slotOf } from "./redis-slot.ts";
@@ -22,10 +22,16 @@ export interface RedisStore extends LiveStore {
   /** The namespaces of one server; of a server that is no part, none. */
   walk(part?: string): AsyncIterable<readonly NamespaceKey[]>;
   connected(): boolean;
+  /** After a call failed: whether its server answers others, so that it was one namespace's own matter. */
+  isWell(part: string, error: unknown): Promise<boolean>;
 }
 
 /** Of one decision, with all that a client tries again. */
 const ANSWER_MS_MAX = 250;
+/** Of what reads all of a namespace, or says a lot of it: nobody waits for it who decides. */
+const WHOLE_MS_MAX = 2_000;
+/** Asks that are a lot. */
+const ASKS_MAX = 1_000;
 const CONNECT_MS_MAX = 1_000;
 const RECONNECT_MS_MAX = 500;
 const SCAN_COUNT = 500;
@@ -65,10 +71,12 @@ export async function openLiveRedis(
     client instanceof Cluster
       ? new Map(client.nodes("master").map((node) => [partOf(node), node]))
       : new Map([["", client]]);
-  const evaluate = gathering(client, answerMsMax);
+  const evaluate = gathering(client);
   return {
     run: async (key, command) => {
-      return readReply(command, await evaluate(nameOf(key), writeCommand(command)));
+      const msMax = isWhole(command) ? Math.max(answerMsMax, WHOLE_MS_MAX) : answerMsMax;
+      const reply = await evaluate({ name: nameOf(key), args: writeCommand(command), msMax });
+      return readReply(command, reply);
     },
     walk: async function* (part) {
       for (const [name, master] of masters()) {
@@ -79,6 +87,16 @@ export async function openLiveRedis(
     part: (key) =>
       client instanceof Cluster ? (client.slots[slotOf(nameOf(key))]?.[0] ?? "") : "",
     connected: () => client.status === "ready",
+    isWell: async (part, error) => {
+      // A fault of a script has this word; all others are what the server says of itself.
+      if (error instanceof Error && error instanceof ReplyError)
+        return error.message.startsWith("ERR ");
+      const ping = masters().get(part)?.ping() ?? Promise.reject(error);
+      return await inTime(ping, answerMsMax).then(
+        () => true,
+        () => false,
+      );
+    },
     close: async () => client.disconnect(),
   };
 }
@@ -116,10 +134,19 @@ function connect(place: RedisPlace, refused: (error: unknown) => void): Redis | 
   });
 }
 
-/** What one namespace is asked, and who waits for the answer. */
-interface Call {
+function isWhole({ asks, inspect, looked, recount }: Command): boolean {
+  return inspect === true || recount === true || looked !== undefined || asks.length >= ASKS_MAX;
+}
+
+interface Question {
   name: string;
   args: readonly string[];
+  /** How long it may take. */
+  msMax: number;
+}
+
+/** What one namespace is asked, and who waits for the answer. */
+interface Call extends Question {
   resolve: (reply: unknown) => void;
   reject: (error: unknown) => void;
 }
@@ -128,14 +155,11 @@ interface Call {
  * The script, for one namespace. What is asked of a single server in one turn goes to it as one command, which
  * saves a third of the work here; of a Cluster each is a command, wherever it is kept.
  */
-function gathering(
-  client: Redis | Cluster,
-  answerMsMax: number,
-): (name: string, args: readonly string[]) => Promise<unknown> {
+function gathering(client: Redis | Cluster): (question: Question) => Promise<unknown> {
   let waiting: Call[] = [];
   const send = async (calls: readonly Call[]): Promise<void> => {
     try {
-      const replies = await inTime(evaluate(client, calls), answerMsMax);
+      const replies = await inTime(evaluate(client, calls), calls[0]?.msMax ?? 0);
       if (!Array.isArray(replies)) throw new Error("redis: not a reply of the script");
       for (const [i, { resolve }] of calls.entries()) resolve(replies[i]);
     } catch (error) {
@@ -151,20 +175,23 @@ function gathering(
     const groups = client instanceof Cluster ? calls.map((call) => [call]) : grouped(calls);
     for (const group of groups) void send(group);
   };
-  return (name, args) =>
+  return (question) =>
     new Promise((resolve, reject) => {
       if (waiting.length === 0) process.nextTick(flush);
-      waiting.push({ name, args, resolve, reject });
+      waiting.push({ ...question, resolve, reject });
     });
 }
 
-/** In their order; more words than go into one command only where one namespace has them. */
+/**
+ * In their order; more words than go into one command only where one namespace has them. Those that may take as
+ * long as each other go together.
+ */
 function grouped(calls: readonly Call[]): Call[][] {
   const groups: Call[][] = [];
   let words = WORDS_MAX;
   for (const call of calls) {
     words += call.args.length;
-    if (words > WORDS_MAX) {
+    if (words > WORDS_MAX || groups.at(-1)?.[0]?.msMax !== call.msMax) {
       groups.push([]);
       words = call.args.length;
     }
@@ -178,10 +205,10 @@ async function evaluate(client: Redis | Cluster, calls: readonly Call[]): Promis
   const own = calls.flatMap(({ args }) => [String(args.length), ...args]);
   const words = [...calls.map(({ name }) => name), ...own];
   try {
-    return await client.evalsha(SHA, calls.length, ...words);
+    return await client.call("EVALSHA", [SHA, calls.length, ...words]);
   } catch (error) {
     if (!(error instanceof Error && error.message.startsWith("NOSCRIPT"))) throw error;
-    return await client.eval(LIVE_SCRIPT, calls.length, ...words);
+    return await client.call("EVAL", [LIVE_SCRIPT, calls.length, ...words]);
   }
 }
 

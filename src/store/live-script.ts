@@ -142,13 +142,13 @@ local function answer()
     i = i + SIZES[kind]
   end
 
-  local results = ''
+  local results = {}
   for n, job in ipairs(asked) do
-    results = results .. (isLive(get(job)) and (allowed[n] and '3' or '2') or (allowed[n] and '1' or '0'))
+    results[n] = isLive(get(job)) and (allowed[n] and '3' or '2') or (allowed[n] and '1' or '0')
   end
   if isDirty or #fields > 0 then write() end
 
-  local done = live .. ',' .. held .. ',' .. results
+  local done = live .. ',' .. held .. ',' .. table.concat(results)
   local isInspected = string.find(flags, 'i', 1, true)
   if not (isOlder or isInspected) then return done end
   return {

@@ -52,19 +52,6 @@ function besideOf(
 ): Live {
   const breaker = new Breaker(redis, watching);
 
-  const viaRedis = async (key: NamespaceKey, command: Command): Promise<Answer | undefined> => {
-    const part = redis.part(key);
-    if (!breaker.mayTry(part)) return undefined;
-    try {
-      const answer = await redis.run(key, command);
-      breaker.answered(part);
-      return answer;
-    } catch (error) {
-      breaker.broke(part, error);
-      return undefined;
-    }
-  };
-
   return {
     own: process,
     run: async (key, command) => {
@@ -74,7 +61,7 @@ function besideOf(
         // The copy lacks what the caller can bring it by coming again, and then it is asked again too.
         if (answer.kind !== "done") return { answer, source: "process" };
       }
-      const answer = await viaRedis(key, command);
+      const answer = await breaker.ask(key, () => redis.run(key, command));
       if (answer === undefined)
         return { answer: await process.run(key, command), source: "process" };
       const asks = heard.length === 0 ? heard : refusedOf(command.asks, answer);

@@ -5,7 +5,7 @@ import { type Live, openLive } from "../../../src/flow/quota/standing.ts";
 import { openLiveProcess } from "../../../src/store/live-process.ts";
 import { openLiveRedis, type RedisPlace } from "../../../src/store/live-redis.ts";
 import { command, figures, goOn, NOW, neverRan, run, start } from "../../core/quota/live.ts";
-import { startCluster, startRedis } from "../../redis.ts";
+import { type RedisServer, startCluster, startRedis } from "../../redis.ts";
 
 const LOG = "0123456789abcdef0123456789abcdef";
 const KEY = { log: LOG, namespace: "1" };
@@ -41,7 +41,7 @@ async function open(
   return { live, failures, time };
 }
 
-async function startSingle(): Promise<Awaited<ReturnType<typeof startRedis>>> {
+async function startSingle(): Promise<RedisServer> {
   const server = await startRedis();
   ends.push(() => server.stop());
   return server;
@@ -133,6 +133,32 @@ test("a Redis that was never there keeps nobody from starting", async () => {
       return (await ask(live, [goOn("1")])).source;
     })
     .toBe("redis");
+});
+
+test("a namespace that Redis takes too long for is left alone, and the others go on by Redis", async () => {
+  const server = await startSingle();
+  const { live, time } = await open({ kind: "single", url: server.url }, { answerMsMax: 1_000 });
+  const other = { log: LOG, namespace: "2" };
+  await ask(live, [run("1", 5n)]);
+  await server.kill("SIGSTOP");
+  expect(await ask(live, [run("1", 8n)])).toMatchObject({
+    source: "process",
+    answer: { live: 8n },
+  });
+  await server.kill("SIGCONT");
+  await expect.poll(() => live.state()).toBe("up");
+  expect(await ask(live, [start("3")], { key: other })).toMatchObject({ source: "redis" });
+  expect(await ask(live, [goOn("1")])).toMatchObject({ source: "process" });
+  time.now += 1_000;
+  expect(await ask(live, [run("1", 9n)])).toMatchObject({ source: "redis", answer: { live: 9n } });
+});
+
+test("who looks at all of a namespace waits longer for it than who decides", async () => {
+  const server = await startSingle();
+  const { live, failures } = await open({ kind: "single", url: server.url }, { answerMsMax: 250 });
+  await server.say("CLIENT", "PAUSE", "500", "WRITE");
+  expect(await ask(live, [], { given: { inspect: true } })).toMatchObject({ source: "redis" });
+  expect(failures).toEqual([]);
 });
 
 test("a Redis whose memory is full says so, and the process answers", async () => {
