@@ -77,7 +77,6 @@ grant select on quota_marks, quota_levels, notifications, webhook_receivers
 -- What was said no to, with what it was computed from, for the namespace's owner to see. Bounded, and not of
 -- the log: nothing is computed from it.
 create table quota_stops (
-  id bigint generated always as identity,
   log text not null,
   namespace_id bigint not null,
   job_id bigint not null,
@@ -92,10 +91,10 @@ create table quota_stops (
   live_compute_ms numeric(46, 6) not null,
   reserved_compute_ms numeric(46, 6) not null,
   figures text not null, -- core/quota/figures
-  constraint quota_stops_pkey primary key (id),
-  constraint quota_stops_once unique (log, namespace_id, job_id, ask)
+  -- No number of its own: of a sequence over all tenants each would show how much the others are refused.
+  constraint quota_stops_pkey primary key (log, namespace_id, job_id, ask)
 );
-create index quota_stops_by_namespace on quota_stops (log, namespace_id, last_at);
+create index quota_stops_by_namespace on quota_stops (log, namespace_id, last_at, job_id, ask);
 create index quota_stops_by_age on quota_stops (last_at);
 
 grant select, insert, update, delete on quota_stops to minutebook_writer;

@@ -18,8 +18,14 @@ import {
   readText,
   type Unread,
 } from "./body.ts";
-import { HeartbeatBatch, JOBS_MAX, NeverRanJobs, Questions } from "./operations/shapes.ts";
-import { logOf, namespaceOf, pageOf } from "./path.ts";
+import {
+  HeartbeatBatch,
+  JOBS_MAX,
+  NeverRanJobs,
+  Questions,
+  StopSearch,
+} from "./operations/shapes.ts";
+import { logOf, namespaceOf } from "./path.ts";
 import type { Router } from "./router.ts";
 
 /** Of what was asked about each job, in the same order as the decisions. */
@@ -74,7 +80,7 @@ export function quotaRoutes(router: Router, { flow, observer, reading }: Service
 
   router.guarded("GET /v1/quotas/:log/:namespace/stops", async (ask, caller) => {
     const key = namespaceOf(ask, caller);
-    const search = { ...key, ...pageOf(ask) };
+    const search = { ...key, ...parsed(StopSearch, ask.query()) };
     return answer(200, await showStops({ ...reading, clock: quota.clock }, search));
   });
 }

@@ -29,7 +29,10 @@ export interface Stopping {
 
 /** As it is read: without its namespace, which was asked for. */
 export type RecordedStop = Omit<Stop, "namespace"> &
-  Omit<Stopping, "namespace"> & { id: bigint; firstAt: Date; lastAt: Date };
+  Omit<Stopping, "namespace"> & { firstAt: Date; lastAt: Date };
+
+/** Of a namespace's stops, which are in the order of this: what came up last is the greatest. */
+export type StopPlace = Pick<RecordedStop, "lastAt" | "job" | "ask">;
 
 interface Bounds {
   /** Rows of a namespace that are kept beside those of this statement. */
@@ -76,10 +79,10 @@ export async function recordStops(
       ) as stopping (namespace_id, source, as_of, live, reserved, figures)
     ),
     surplus as (
-      select kept.id
+      select kept.*
       from (select namespace_id, count(*) as rows from stop group by namespace_id) as fresh
       cross join lateral (
-        select id
+        select log, namespace_id, job_id, ask
         from quota_stops as kept
         where log = ${log} and namespace_id = fresh.namespace_id
           and not exists (
@@ -87,12 +90,12 @@ export async function recordStops(
             where stop.namespace_id = kept.namespace_id and stop.job_id = kept.job_id
               and stop.ask = kept.ask
           )
-        order by last_at desc
+        order by last_at desc, job_id desc, ask desc
         offset greatest(${rowsMax} - fresh.rows, 0)
       ) as kept
       union all
       (
-        select id
+        select log, namespace_id, job_id, ask
         from quota_stops as kept
         where last_at < ${keptFrom}
           and (log, namespace_id, job_id, ask) not in (
@@ -104,9 +107,12 @@ export async function recordStops(
     ),
     removed as (
       delete from quota_stops
-      where id in (
+      where (log, namespace_id, job_id, ask) in (
         -- What another process is at is left to it: two that wait for each other would hold up answers.
-        select id from quota_stops where id in (select id from surplus) for update skip locked
+        select log, namespace_id, job_id, ask
+        from quota_stops
+        where (log, namespace_id, job_id, ask) in (table surplus)
+        for update skip locked
       )
     )
     insert into quota_stops as known (
@@ -119,7 +125,7 @@ export async function recordStops(
     from stop
     join stopping using (namespace_id)
     order by namespace_id, job_id, ask -- two processes that meet the same rows take them in one order
-    on conflict on constraint quota_stops_once do update
+    on conflict on constraint quota_stops_pkey do update
     set last_at = greatest(known.last_at, excluded.last_at),
       times = known.times + excluded.times,
       asked_by = excluded.asked_by,
@@ -132,21 +138,25 @@ export async function recordStops(
   `;
 }
 
-/** Those that came up last first; `before`: only such as came up before that one. */
+/** Those that came up last first; `before`: only such as are below that place. */
 export async function readStops(
   sql: Sql,
   { log, namespace }: { log: string; namespace: bigint },
-  { before, keptFrom, limit }: { before: bigint | undefined; keptFrom: string; limit: number },
+  { before, keptFrom, limit }: { before: StopPlace | undefined; keptFrom: string; limit: number },
 ): Promise<RecordedStop[]> {
   return await sql<RecordedStop[]>`
     select
-      id, job_id::text as job, ask, asked_by as by, reason, times, source, as_of as "asOf",
+      job_id::text as job, ask, asked_by as by, reason, times, source, as_of as "asOf",
       live_compute_ms as live, reserved_compute_ms as reserved, figures,
       first_at as "firstAt", last_at as "lastAt"
     from quota_stops
     where log = ${log} and namespace_id = ${namespace} and last_at >= ${keptFrom}
-      and id < ${before ?? 2n ** 63n - 1n}
-    order by id desc
+      ${before === undefined ? sql`` : below(sql, before)}
+    order by last_at desc, job_id desc, ask desc
     limit ${limit}
   `;
+}
+
+function below(sql: Sql, { lastAt, job, ask }: StopPlace): ReturnType<Sql> {
+  return sql`and (last_at, job_id, ask) < (${lastAt}, ${job}::text::bigint, ${ask})`;
 }

@@ -1,4 +1,5 @@
 /** What was said no to in one namespace, newest first, with the arithmetic behind each. */
+import { z } from "zod";
 import { parseComputeMs } from "../../core/charge.ts";
 import { Problem } from "../../core/problem.ts";
 import { readFigures } from "../../core/quota/figures.ts";
@@ -6,7 +7,7 @@ import type { NamespaceKey } from "../../core/quota/live.ts";
 import { remaining } from "../../core/quota/quota.ts";
 import { instantText } from "../../core/unit.ts";
 import { readHead } from "../../store/heads.ts";
-import { type RecordedStop, readStops } from "../../store/stops.ts";
+import { type RecordedStop, readStops, type StopPlace } from "../../store/stops.ts";
 import type { Clock } from "../clock.ts";
 import type { Showing } from "../usage/show.ts";
 import { type Amount, amountOf } from "./amount.ts";
@@ -15,7 +16,6 @@ import { STOPS_KEPT_MS } from "./stops.ts";
 
 /** All but `first_at` and `times` is of the last time. */
 export interface ShownStop {
-  id: string;
   job_id: string;
   /** `run`: a heartbeat. */
   ask: string;
@@ -50,25 +50,39 @@ export interface StopPage {
 
 const PAGE = 100;
 
+/** A place among the stops of a namespace, as `next` says it. What comes up again meanwhile moves to the front. */
+export const StopCursor = z
+  .string()
+  .regex(/^[0-9]{1,15}\.[0-9]{1,19}\.(?:start|go_on|run)$/)
+  .transform((text): StopPlace => {
+    const [at, job = "", ask] = text.split(".");
+    return { lastAt: new Date(Number(at)), job, ask: StopAsk.parse(ask) };
+  });
+const StopAsk = z.enum(["start", "go_on", "run"]);
+
 /** @throws Problem `not-found` if there is no such log */
 export async function showStops(
   { sql, clock }: Showing & { clock: Clock },
-  { log, namespace, after }: NamespaceKey & { after?: bigint | undefined },
+  { log, namespace, after }: NamespaceKey & { after?: StopPlace | undefined },
 ): Promise<StopPage> {
   if ((await readHead(sql, log)) === undefined) throw new Problem("not-found");
   const keptFrom = instantText(clock.now() - STOPS_KEPT_MS);
   const search = { before: after, keptFrom, limit: PAGE + 1 };
   const found = await readStops(sql, { log, namespace: BigInt(namespace) }, search);
-  const stops = found.slice(0, PAGE).map(shownStop);
-  const next = found.length > PAGE ? stops.at(-1)?.id : undefined;
-  return { log, namespace_id: namespace, stops, ...(next !== undefined && { next }) };
+  const page = found.slice(0, PAGE);
+  const last = found.length > PAGE ? page.at(-1) : undefined;
+  const stops = page.map(shownStop);
+  return { log, namespace_id: namespace, stops, ...(last && { next: cursorOf(last) }) };
+}
+
+function cursorOf({ lastAt, job, ask }: StopPlace): string {
+  return `${lastAt.getTime()}.${job}.${ask}`;
 }
 
 function shownStop({ figures, firstAt, lastAt, ...stop }: RecordedStop): ShownStop {
   const quota = readFigures(figures);
   const live = parseComputeMs(stop.live);
   return {
-    id: String(stop.id),
     job_id: stop.job,
     ask: stop.ask,
     first_at: firstAt.toISOString(),

@@ -21,7 +21,7 @@ export interface Stopped {
 export interface Stops {
   /** Resolves when they are kept, or that takes too long; never rejects. */
   keep(log: string, stopped: readonly Stopped[]): Promise<void>;
-  /** Those that were not kept: too many came at once, or the database was away. */
+  /** Those that were not kept: nothing was known, too many came at once, or the database was away. */
   dropped(): number;
   /** Resolves when all that is on its way is written. */
   close(): Promise<void>;
@@ -71,6 +71,8 @@ export function openStops(options: {
   return {
     async keep(log, stopped) {
       const now = clock.now();
+      // A no of the policy alone was computed from nothing that could be shown.
+      for (const { asked, stops } of stopped) if (asked === undefined) dropped += stops.length;
       const batch = batchOf(stopped, (stop) => repeats.due(log, stop, now));
       if (batch.stops.length === 0) return;
       if (writing.size >= WRITING_MAX) return drop(log, batch);

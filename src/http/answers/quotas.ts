@@ -65,7 +65,6 @@ type ShownStop = stops.ShownStop & {
 };
 export const Stop = exactly<ShownStop>()(
   z.strictObject({
-    id: IntegerText,
     job_id: IntegerText,
     ask: z.enum(["start", "go_on", "run"]),
     first_at: InstantText,
@@ -92,6 +91,6 @@ export const StopPage = exactly<StopPageAnswer>()(
     log: LogId,
     namespace_id: IntegerText,
     stops: z.array(Stop),
-    next: IntegerText.exactOptional(),
+    next: NonEmptyText.exactOptional(),
   }),
 );

@@ -7,7 +7,7 @@ import {
   StopPage,
 } from "../answers/quotas.ts";
 import { jose, json, type Operation } from "./operation.ts";
-import { HeartbeatBatch, NeverRanJobs, PageSearch, Questions } from "./shapes.ts";
+import { HeartbeatBatch, NeverRanJobs, Questions, StopSearch } from "./shapes.ts";
 
 export const QUOTA = {
   "POST /v1/heartbeats": {
@@ -30,7 +30,7 @@ export const QUOTA = {
   },
   "GET /v1/quotas/:log/:namespace/stops": {
     summary: "What was said no to in 35 days, newest first, with what each was computed from",
-    query: PageSearch,
+    query: StopSearch,
     success: { 200: json(StopPage) },
     problems: [],
   },

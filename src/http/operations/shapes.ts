@@ -8,6 +8,7 @@ import { IntegerText, LogId, MonthText, NonEmptyText, Tracking } from "../../cor
 import { NewEnrolment } from "../../flow/key/enrol.ts";
 import { Revocation } from "../../flow/key/revoke.ts";
 import { HEARTBEATS_MAX } from "../../flow/quota/heartbeat.ts";
+import { StopCursor } from "../../flow/quota/show-stops.ts";
 import { NewPack } from "../../flow/rate/pack.ts";
 import { USAGE_GROUPS } from "../../flow/usage/usage.ts";
 
@@ -85,6 +86,8 @@ export type UsageSearch = z.infer<typeof UsageSearch>;
 
 /** `after`: the index of the last item of the page before. */
 export const PageSearch = z.strictObject({ after: IntegerText.optional() });
+/** `after`: the `next` of the page before. */
+export const StopSearch = z.strictObject({ after: StopCursor.optional() });
 export const JobSearch = z.strictObject({ tracking: Tracking.optional() });
 
 const CHECKPOINTS_MAX = 1_000;

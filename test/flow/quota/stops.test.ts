@@ -3,7 +3,7 @@ import { Problem } from "../../../src/core/problem.ts";
 import type { Figures } from "../../../src/core/quota/figures.ts";
 import { figuresOf } from "../../../src/core/quota/figures.ts";
 import { quotaAt } from "../../../src/core/quota/quota.ts";
-import { showStops } from "../../../src/flow/quota/show-stops.ts";
+import { type ShownStop, StopCursor, showStops } from "../../../src/flow/quota/show-stops.ts";
 import { openStops, type Stopped, type Stops } from "../../../src/flow/quota/stops.ts";
 import { connect } from "../../../src/store/connect.ts";
 import { NOW } from "../../core/history.ts";
@@ -61,7 +61,8 @@ function no(name: string, ...jobs: string[]): Stopped {
   return { namespace: name, asked: { ...asked, source: "redis" }, stops: [...said] };
 }
 
-async function shown(name: string, after?: bigint) {
+async function shown(name: string, next?: string) {
+  const after = next === undefined ? undefined : StopCursor.parse(next);
   return await showStops({ sql: house.database.reader, clock }, { log, namespace: name, after });
 }
 
@@ -115,30 +116,75 @@ test("of a namespace the newest thousand are kept, by however many processes", a
   }
   await second.close();
   const kept = new Set<string>();
-  let after: bigint | undefined;
+  let after: string | undefined;
   do {
     const page = await shown(name, after);
     for (const { job_id } of page.stops) kept.add(job_id);
-    after = page.next === undefined ? undefined : BigInt(page.next);
+    after = page.next;
   } while (after !== undefined);
   expect(kept.size).toBe(1_000);
   for (let job = 800; job < 1_600; job += 1) expect(kept).toContain(String(job));
 });
 
-test("pages go from the newest to the oldest, and each stop is on one", async () => {
-  const name = namespace();
-  for (let job = 0; job < 3; job += 1) await stops.keep(log, [no(name, ...ids(job * 90, 90))]);
-  const [first, all] = [await shown(name), [] as string[]];
-  expect(first.stops).toHaveLength(100);
-  let page = first;
-  for (;;) {
-    all.push(...page.stops.map(({ id }) => id));
-    if (page.next === undefined) break;
-    page = await shown(name, BigInt(page.next));
+const placeOf = ({ last_at, job_id }: ShownStop): [string, number] => [last_at, Number(job_id)];
+
+async function walked(name: string): Promise<ShownStop[]> {
+  const all: ShownStop[] = [];
+  for (let page = await shown(name); ; page = await shown(name, page.next)) {
+    all.push(...page.stops);
+    if (page.next === undefined) return all;
+    expect(page.stops).toHaveLength(100);
   }
-  expect(all).toHaveLength(270);
-  expect(new Set(all).size).toBe(270);
-  expect(all).toEqual([...all].sort((a, b) => Number(b) - Number(a)));
+}
+
+test("pages go from what came up last to what came up longest ago, and each stop is on one", async () => {
+  const name = namespace();
+  for (let job = 0; job < 3; job += 1) {
+    await stops.keep(log, [no(name, ...ids(job * 90, 90))]);
+    clock.time += 1_000;
+  }
+  // The oldest come up again: the second third is the oldest then.
+  clock.time += 60_000;
+  await stops.keep(log, [no(name, ...ids(0, 90))]);
+  const all = await walked(name);
+  expect(new Set(all.map(({ job_id }) => job_id)).size).toBe(270);
+  expect(all.map(placeOf)).toEqual(
+    all.map(placeOf).sort(([at, job], [then, other]) => then.localeCompare(at) || other - job),
+  );
+  const [first, second, third] = [all[0], all[90], all[180]];
+  expect([first, second, third].map((stop) => stop?.job_id)).toEqual(["89", "269", "179"]);
+});
+
+test("of more than a thousand those go that came up longest ago, in the order in which they are shown", async () => {
+  const name = namespace();
+  for (let page = 0; page < 3; page += 1) {
+    clock.time += 60_000;
+    await stops.keep(log, [no(name, ...ids(page * 400, 400))]);
+  }
+  clock.time += 60_000;
+  await stops.keep(log, [no(name, "0")]);
+  const kept = await walked(name);
+  expect(kept).toHaveLength(1_000);
+  expect(kept[0]?.job_id).toBe("0");
+  expect(new Set(kept.slice(801).map(({ job_id }) => Number(job_id)))).toEqual(
+    new Set(ids(201, 199).map(Number)),
+  );
+});
+
+test("what an owner is shown of stops does not depend on how much others are refused", async () => {
+  const [name, twin] = [namespace(), namespace()];
+  await stops.keep(log, [no(name, "1")]);
+  await stops.keep(log, [no(namespace(), ...ids(0, 50))]);
+  await stops.keep(log, [no(twin, "1")]);
+  expect((await shown(twin)).stops).toEqual((await shown(name)).stops);
+});
+
+test("a no that was computed from nothing leaves no receipt, and is counted", async () => {
+  const [name, own] = [namespace(), openStops({ sql: house.database.writer, clock })];
+  await own.keep(log, [{ ...no(name, "1", "2"), asked: undefined }]);
+  expect((await shown(name)).stops).toEqual([]);
+  expect(own.dropped()).toBe(2);
+  await own.close();
 });
 
 function ids(from: number, count: number): string[] {
