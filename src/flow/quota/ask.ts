@@ -9,13 +9,13 @@ import { type Quota, type QuotaFacts, quotaAt } from "../../core/quota/quota.ts"
 import { instantText } from "../../core/unit.ts";
 import type { Clock } from "../clock.ts";
 import type { Held } from "./copy.ts";
-import { endedAmong } from "./ended.ts";
+import { endedAmong, NOBODY } from "./ended.ts";
 import type { Ledger } from "./ledger.ts";
 import type { Seen } from "./seen.ts";
 import type { Live } from "./standing.ts";
 
 export interface Asking {
-  ledger: Pick<Ledger, "hold" | "onLog">;
+  ledger: Pick<Ledger, "hold" | "known" | "onLog">;
   live: Pick<Live, "run" | "state">;
   clock: Clock;
   seen: Seen;
@@ -71,10 +71,14 @@ export async function askNamespace(
   const { clock, ledger, live, seen } = asking;
   const readSince = clock.now() - maxAgeMs;
   const soon = Math.max(0, Math.min(ANSWER_MS_MAX, maxAgeMs));
-  let held = await ledger.hold(key, { readSince: readSince + soon });
-  let extra: Extra = { settled: [] };
+  const wants = { readSince: readSince + soon };
+  // Of nearly all that is asked the answer of live usage is all that there is to wait for.
+  let held = ledger.known(key, wants) ?? (await ledger.hold(key, wants));
+  let extra: Extra | undefined;
   for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt += 1) {
-    const ended = await endedAmong(asking, key.log, held, asks);
+    const ended = asks.some(isRun)
+      ? await endedAmong(asking, key.log, held, asks)
+      : { jobs: NOBODY, upTo: held.asOf };
     if (ended.upTo > held.asOf) {
       // Such a job would be in neither for a moment, and what it used be given back.
       held = await caughtUp(asking, key, ended.upTo);
@@ -83,10 +87,13 @@ export async function askNamespace(
     const now = clock.now();
     const own = computed(held, now);
     const since = between(held.since, seen.handedTo(key, held) ?? held.since, held.asOf);
-    const settled = [...held.settled(since), ...extra.settled];
+    const settled = held.settled(since);
     const offered = ended.jobs.size === 0 ? asks : asks.filter((ask) => !isEnded(ask, ended.jobs));
-    const command = { now, figures: own.figures, since, ...extra, settled, asks: offered };
-    const { answer, source } = await live.run(key, inspect ? { ...command, inspect } : command);
+    const plain = { now, figures: own.figures, since, settled, asks: offered };
+    // To copy members takes longer than all else here, and there is nothing to add at nearly every time.
+    const isPlain = extra === undefined && !inspect;
+    const command = isPlain ? plain : { ...plain, ...together(settled, extra, inspect) };
+    const { answer, source } = await live.run(key, command);
     if (answer.kind === "done") {
       seen.handed(key, held);
       return asked(asking, { answer, own, source, readSince, asks, ended: ended.jobs });
@@ -100,6 +107,19 @@ export async function askNamespace(
     }
   }
   throw new Problem("busy");
+}
+
+function together(
+  settled: readonly string[],
+  extra: Extra | undefined,
+  inspect: boolean,
+): Partial<Command> {
+  const added = extra && { ...extra, settled: [...settled, ...extra.settled] };
+  return { ...added, ...(inspect && { inspect }) };
+}
+
+function isRun({ kind }: Ask): boolean {
+  return kind === "run";
 }
 
 function isEnded({ kind, job }: Ask, ended: ReadonlySet<string>): boolean {

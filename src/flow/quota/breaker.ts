@@ -41,7 +41,7 @@ export class Breaker {
     try {
       const answer = await call();
       this.answered(part);
-      this.#apart.delete(name);
+      if (this.#apart.size > 0) this.#apart.delete(name);
       return answer;
     } catch (error) {
       this.broke(part, error);
@@ -51,7 +51,7 @@ export class Breaker {
   }
 
   #mayTry(failed: Map<string, number>, name: string): boolean {
-    const retryAt = failed.get(name);
+    const retryAt = failed.size === 0 ? undefined : failed.get(name);
     if (retryAt === undefined) return true;
     const now = this.#clock.now();
     // In both directions: a clock that stepped back must not leave anybody alone for as long.

@@ -81,16 +81,7 @@ export class LogCopy {
   held(namespace: string): Held | undefined {
     const known = this.#known.get(namespace);
     if (known === undefined || this.#head === undefined) return undefined;
-    const { facts, since, settled } = known;
-    const { touched } = facts;
-    const asOf = this.#head.size;
-    return {
-      ...{ facts, asOf, touched, readAt: this.#readAt, copy: this.#copy, since },
-      settled: (from) => {
-        if (from < since) throw new Error("ledger: settled before what is known");
-        return jobsFrom(settled, from);
-      },
-    };
+    return new HeldByCopy(known, this.#head.size, this.#readAt, this.#copy);
   }
 
   /** It was not read later than now: how long ago it was by a clock that stepped back, nobody can tell. */
@@ -199,6 +190,32 @@ export class LogCopy {
     if (this.#common === undefined) throw new Error("ledger: a namespace of no log");
     const facts = together(this.#common, own);
     this.#known.set(namespace, { own, facts, ...settledBy(before, entries) });
+  }
+}
+
+/** One is made for each job that is decided about: a closure and a copy of members would cost as much as the rest. */
+class HeldByCopy implements Held {
+  readonly facts: QuotaFacts;
+  readonly asOf: bigint;
+  readonly touched: bigint;
+  readonly readAt: number;
+  readonly copy: symbol;
+  readonly since: bigint;
+  readonly #settled: BigInt64Array;
+
+  constructor({ facts, since, settled }: Known, asOf: bigint, readAt: number, copy: symbol) {
+    this.facts = facts;
+    this.asOf = asOf;
+    this.touched = facts.touched;
+    this.readAt = readAt;
+    this.copy = copy;
+    this.since = since;
+    this.#settled = settled;
+  }
+
+  settled(from: bigint): readonly string[] {
+    if (from < this.since) throw new Error("ledger: settled before what is known");
+    return jobsFrom(this.#settled, from);
   }
 }
 

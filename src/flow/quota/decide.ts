@@ -3,7 +3,7 @@
  * and where live usage was read.
  */
 import { charge, formatSignedComputeMs, signedComputeMinutes } from "../../core/charge.ts";
-import { ONE } from "../../core/factor.ts";
+import { type Factor, ONE } from "../../core/factor.ts";
 import type { Prefix } from "../../core/prefix.ts";
 import { Problem } from "../../core/problem.ts";
 import type { Ask, NamespaceKey } from "../../core/quota/live.ts";
@@ -12,7 +12,7 @@ import { instantText, milliseconds, type Tracking } from "../../core/unit.ts";
 import type { Appender } from "../log/append.ts";
 import { type Asked, type AskedResult, type Asking, askNamespace, type Source } from "./ask.ts";
 import type { LiveBudget } from "./live-budget.ts";
-import { ANY_MACHINE, isFree, liveFactor } from "./live-rate.ts";
+import { ANY_MACHINE, isFreeAnywhere, isNothing, liveFactor } from "./live-rate.ts";
 import { recentPrefix } from "./recent-prefix.ts";
 import type { Stopped, Stops } from "./stops.ts";
 
@@ -102,9 +102,11 @@ export async function decide(
   const at = instantText(now);
   const posed = questions.map((question): Posed | Decision => {
     const { ask, job_id: job, namespace_id: namespace } = question;
-    if (isUncounted(prefix, question, at)) return uncounted(question, "not-counted");
+    const factor = factorOf(prefix, question, at);
+    if (factor === "none") return uncounted(question, "not-counted");
     if (ask === "go_on") return { namespace, by, ask: { kind: "go_on", job } };
-    const floor = floorOf(quotaing, prefix, question, at);
+    // By job time where it is not known: something must be kept, or all could start at once.
+    const floor = charge(milliseconds(quotaing.startFloorMs), factor ?? ONE);
     return { namespace, by, ask: { kind: "start", job, floor, until: now + RESERVED_MS } };
   });
   return await answerAll(quotaing, log, posed, maxAgeMs);
@@ -130,59 +132,66 @@ export async function answerAll(
   posed: readonly (Posed | Decision)[],
   maxAgeMs: number,
 ): Promise<Decision[]> {
+  const decisions: Decision[] = [];
   const places = new Map<string, Placed[]>();
   for (const [position, each] of posed.entries()) {
-    if ("reason" in each) continue;
-    const placed = places.get(each.namespace);
-    if (placed === undefined) places.set(each.namespace, [{ position, ...each }]);
-    else placed.push({ position, ...each });
+    if ("reason" in each) {
+      decisions[position] = each;
+      continue;
+    }
+    const placed = { position, posed: each };
+    const others = places.get(each.namespace);
+    if (others === undefined) places.set(each.namespace, [placed]);
+    else others.push(placed);
   }
-  const decided = new Map<number, Decision>();
   const stopped = await Promise.all(
     Array.from(places, ([namespace, placed]) => {
-      return answerNamespace(quotaing, { log, namespace }, placed, { maxAgeMs, decided });
+      return answerNamespace(quotaing, { log, namespace }, placed, { maxAgeMs, decisions });
     }),
   );
   await quotaing.stops.keep(log, stopped);
-  return posed.map((each, position) => {
-    const decision = "reason" in each ? each : decided.get(position);
-    if (decision === undefined) throw new Error("decide: a question without its decision");
-    return decision;
-  });
+  return decisions;
 }
 
-type Placed = Posed & { readonly position: number };
+interface Placed {
+  readonly position: number;
+  readonly posed: Posed;
+}
 
-/** @returns what was said no to */
+/**
+ * @param to.decisions gets each at its position
+ * @returns what was said no to
+ */
 async function answerNamespace(
   quotaing: Quotaing,
   key: NamespaceKey,
   placed: readonly Placed[],
-  { maxAgeMs, decided }: { maxAgeMs: number; decided: Map<number, Decision> },
+  { maxAgeMs, decisions }: { maxAgeMs: number; decisions: Decision[] },
 ): Promise<Stopped> {
-  const asks = placed.map(({ ask }) => ask);
-  const asked = await askNamespace(quotaing, key, asks, { maxAgeMs }).catch(unknown);
+  const asks = placed.map(({ posed }) => posed.ask);
+  let asked: Asked | undefined;
+  try {
+    asked = await askNamespace(quotaing, key, asks, { maxAgeMs });
+  } catch (error) {
+    // Too little is known: the policy says what may be done.
+    if (!(error instanceof Problem && error.code === "busy")) throw error;
+  }
   const shown = asked && shownOf(asked);
   const stops: Stopped["stops"] = [];
-  for (const [i, { ask, by, position }] of placed.entries()) {
+  for (const [i, { position, posed }] of placed.entries()) {
+    const { ask, by } = posed;
     const { allowed, reason } = verdictOf(quotaing, ask, asked, asked?.results[i]);
-    decided.set(position, {
+    decisions[position] = {
       job_id: ask.job,
       namespace_id: key.namespace,
       allowed,
       job_status: allowed ? "running" : "failed",
       reason,
       ...shown,
-    });
+    };
     if (!allowed) stops.push({ job: ask.job, ask: ask.kind, by, reason });
   }
   return { namespace: key.namespace, asked, stops };
-}
-
-/** @throws whatever is no reason to go by the policy */
-function unknown(error: unknown): undefined {
-  if (error instanceof Problem && error.code === "busy") return undefined;
-  throw error;
 }
 
 interface Verdict {
@@ -227,22 +236,19 @@ function shownOf({ ageMs, figures, live, shown, source }: Asked): Shown {
   };
 }
 
-function isUncounted(
+/** @returns `none`: the job is not counted; undefined where no rate is to be had */
+function factorOf(
   prefix: Prefix,
-  { namespace_id: namespace, project_id: project, machine_type, tracking }: Question,
+  { machine_type, namespace_id: namespace, project_id: project, tracking }: Question,
   at: string,
-): boolean {
-  return tracking === "self_managed" || isFree(prefix, { namespace, project }, machine_type, at);
-}
-
-/** By job time where the factor is not known: something must be kept, or all could start at once. */
-function floorOf(
-  { startFloorMs }: Quotaing,
-  prefix: Prefix,
-  { namespace_id: namespace, project_id: project, machine_type = ANY_MACHINE }: Question,
-  at: string,
-): bigint {
-  const machine = { machine_type, tracking: "hosted" } as const;
-  const factor = liveFactor(prefix, { namespace, project }, machine, at) ?? ONE;
-  return charge(milliseconds(startFloorMs), factor);
+): Factor | "none" | undefined {
+  if (tracking === "self_managed") return "none";
+  const build = { namespace, project };
+  const machine = { machine_type: machine_type ?? ANY_MACHINE, tracking: "hosted" } as const;
+  const factor = liveFactor(prefix, build, machine, at);
+  const isFree =
+    machine_type === undefined
+      ? isFreeAnywhere(prefix, build, at)
+      : factor !== undefined && isNothing(factor);
+  return isFree ? "none" : factor;
 }

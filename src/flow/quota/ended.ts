@@ -18,7 +18,7 @@ interface Looking {
   seen: Seen;
 }
 
-const NOBODY: ReadonlySet<string> = new Set();
+export const NOBODY: ReadonlySet<string> = new Set();
 /** What was committed tells only of reports that name the same namespace: so long one of another is missed. */
 const LOOK_AGAIN_MS = 60_000;
 
@@ -34,7 +34,6 @@ export async function endedAmong(
 ): Promise<Ended> {
   const jobs = asks.flatMap(({ kind, job }) => (kind === "run" ? [job] : []));
   let upTo = held.asOf;
-  if (jobs.length === 0) return { jobs: NOBODY, upTo };
   const { again, from, unknown } = known(seen, log, held, { jobs, now: clock.now() });
   const look = [...unknown, ...again];
   const found = look.length === 0 ? undefined : await onLog(ledger, log, look, unknown.length > 0);

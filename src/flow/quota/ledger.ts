@@ -24,6 +24,8 @@ export interface Wants {
 }
 
 export interface Ledger {
+  /** What `hold` would give at once, from memory; undefined: it would wait. @throws as `hold` */
+  known(key: NamespaceKey, wants?: Wants): Held | undefined;
   /**
    * From memory where that is new enough, else read. Older than wanted it can be for two reasons, which its
    * `readAt` tells apart: the log is shorter than that, or the database is away and this is what is known.
@@ -118,22 +120,27 @@ class ProcessLedger implements Ledger {
     });
   }
 
-  async hold({ log, namespace }: NamespaceKey, wants: Wants = {}): Promise<Held> {
+  known(key: NamespaceKey, wants: Wants = {}): Held | undefined {
     if (this.#closed) throw new Problem("busy");
-    const desk = this.#desk(log);
+    const desk = this.#desk(key.log);
     desk.askedAt = this.#options.clock.now();
     desk.copy.judge(desk.askedAt);
-    const known = desk.copy.held(namespace);
-    if (known !== undefined) {
-      this.#recency.touch({ log, namespace });
-      if (desk.failing || isEnough(known, wants, desk.askedAt)) return known;
-    }
+    const known = desk.copy.held(key.namespace);
+    if (known === undefined) return undefined;
+    this.#recency.touch(key);
+    return desk.failing || isEnough(known, wants, desk.askedAt) ? known : undefined;
+  }
+
+  async hold(key: NamespaceKey, wants: Wants = {}): Promise<Held> {
+    const known = this.known(key, wants);
+    if (known !== undefined) return known;
+    const { log, namespace } = key;
     try {
       return await new Promise<Held>((resolve, reject) => {
         this.#wait(log, { namespace, resolve, reject });
       });
     } catch (error) {
-      const last = desk.copy.held(namespace);
+      const last = this.#desk(log).copy.held(namespace);
       if (last === undefined) throw spoken(error);
       return last;
     }

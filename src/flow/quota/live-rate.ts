@@ -33,15 +33,9 @@ export function isNothing({ n }: Factor): boolean {
   return n === 0n;
 }
 
-/** Whether a hosted job is known to cost nothing; where its machine is not, then on any that has a rate. */
-export function isFree(
-  prefix: Prefix,
-  build: LiveBuild,
-  machineType: string | undefined,
-  at: string,
-): boolean {
-  const rated = Object.keys(prefix.card("hosted", at)?.runner_factors ?? {});
-  const types = machineType === undefined ? rated : [machineType];
+/** Whether a hosted job is known to cost nothing, whatever machine of those that have a rate it gets. */
+export function isFreeAnywhere(prefix: Prefix, build: LiveBuild, at: string): boolean {
+  const types = Object.keys(prefix.card("hosted", at)?.runner_factors ?? {});
   const costsNothing = (machine_type: string): boolean => {
     const factor = liveFactor(prefix, build, { machine_type, tracking: "hosted" }, at);
     return factor !== undefined && isNothing(factor);

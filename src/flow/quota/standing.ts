@@ -52,22 +52,25 @@ function besideOf(
 ): Live {
   const breaker = new Breaker(redis, watching);
 
+  const ask: Live["run"] = async (key, command) => {
+    const answer = await breaker.ask(key, () => redis.run(key, command));
+    if (answer !== undefined) return { answer, source: "redis" };
+    return { answer: await process.run(key, command), source: "process" };
+  };
+
+  const hear: Live["run"] = async (key, command) => {
+    const own = await process.run(key, { ...command, asks: command.asks.filter(isHeard) });
+    // The copy lacks what the caller can bring it by coming again, and then it is asked again too.
+    if (own.kind !== "done") return { answer: own, source: "process" };
+    const answered = await ask(key, command);
+    const asks = answered.source === "redis" ? refusedOf(command.asks, answered.answer) : [];
+    if (asks.length > 0) await process.run(key, { ...command, asks });
+    return answered;
+  };
+
   return {
     own: process,
-    run: async (key, command) => {
-      const heard = command.asks.filter(isHeard);
-      if (heard.length > 0) {
-        const answer = await process.run(key, { ...command, asks: heard });
-        // The copy lacks what the caller can bring it by coming again, and then it is asked again too.
-        if (answer.kind !== "done") return { answer, source: "process" };
-      }
-      const answer = await breaker.ask(key, () => redis.run(key, command));
-      if (answer === undefined)
-        return { answer: await process.run(key, command), source: "process" };
-      const asks = heard.length === 0 ? heard : refusedOf(command.asks, answer);
-      if (asks.length > 0) await process.run(key, { ...command, asks });
-      return { answer, source: "redis" };
-    },
+    run: (key, command) => (command.asks.some(isHeard) ? hear : ask)(key, command),
     walk: async function* () {
       breaker.forgetReplaced();
       for (const part of redis.parts()) {

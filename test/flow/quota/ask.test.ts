@@ -150,6 +150,7 @@ test("a job is looked up once, and after that what is committed tells", async ()
   const counting: Asking = {
     ...process,
     ledger: {
+      known: (key, wants) => ledger.known(key, wants),
       hold: (key, wants) => ledger.hold(key, wants),
       onLog: (of, jobs) => {
         looked.push(...jobs);

@@ -230,6 +230,7 @@ test("a month that ends between the look and the comparison is no drift", async 
   const midnight: QuotaProcess = {
     ...one,
     ledger: {
+      known: (key, wants) => ledger.known(key, wants),
       hold: (key, wants) => ledger.hold(key, wants),
       onLog: (name, jobs) => ledger.onLog(name, jobs),
       revoked: (name) => ledger.revoked(name),
