@@ -80,20 +80,36 @@ function send(
   watcher: Watcher,
 ): void {
   let left = length;
+  const write = (chunk: Uint8Array): boolean => outgoing.destroyed || outgoing.write(chunk);
   incoming.on("data", (chunk: Uint8Array) => {
     watcher.sent?.(chunk);
     left -= chunk.length;
     if (left < 0) outgoing.destroy();
-    // What GitLab wants no more is read all the same: many a client reads the answer only after it.
-    else if (!outgoing.destroyed && !outgoing.write(chunk)) incoming.pause();
+    incoming.pause();
+    afterReading(() => {
+      if (write(chunk)) incoming.resume();
+    });
   });
   outgoing.on("drain", () => incoming.resume());
+  // What GitLab wants no more is read all the same: many a client reads the answer only after it.
   outgoing.on("close", () => incoming.resume());
   incoming.on("end", () => {
     watcher.asked?.();
-    if (left === 0 || length === Number.POSITIVE_INFINITY) outgoing.end();
-    else outgoing.destroy();
+    afterReading(() => {
+      if (left === 0 || length === Number.POSITIVE_INFINITY) outgoing.end();
+      else outgoing.destroy();
+    });
   });
+}
+
+/**
+ * In turn, and after what has arrived was read: Node gives a connection up at the first write that fails,
+ * and with it the early 413 of a GitLab that then closed on the upload. The first turn of the event loop is
+ * busy with the sender, the second with GitLab alone: of 20 such answers 17 arrived, 14 with one turn, 6
+ * with none.
+ */
+function afterReading(act: () => void): void {
+  setImmediate(() => setImmediate(act));
 }
 
 async function pass(
