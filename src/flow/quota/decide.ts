@@ -10,7 +10,8 @@ import type { Ask, NamespaceKey } from "../../core/quota/live.ts";
 import { remaining } from "../../core/quota/quota.ts";
 import { instantText, milliseconds, type Tracking } from "../../core/unit.ts";
 import type { Appender } from "../log/append.ts";
-import { type Asked, type AskedResult, type Asking, askNamespace, type Source } from "./ask.ts";
+import type { Asked, AskedResult, Asking, Source } from "./ask.ts";
+import { askInTurns } from "./ask-in-turns.ts";
 import type { LiveBudget } from "./live-budget.ts";
 import { ANY_MACHINE, isFreeAnywhere, isNothing, liveFactor } from "./live-rate.ts";
 import { recentPrefix } from "./recent-prefix.ts";
@@ -171,7 +172,7 @@ async function answerNamespace(
   const asks = placed.map(({ posed }) => posed.ask);
   let asked: Asked | undefined;
   try {
-    asked = await askNamespace(quotaing, key, asks, { maxAgeMs });
+    asked = await askInTurns(quotaing, key, asks, { maxAgeMs });
   } catch (error) {
     // Too little is known: the policy says what may be done.
     if (!(error instanceof Problem && error.code === "busy")) throw error;

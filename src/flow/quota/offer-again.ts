@@ -4,6 +4,7 @@
  */
 import type { Ask, LiveJob, NamespaceKey } from "../../core/quota/live.ts";
 import { type Asking, askNamespace } from "./ask.ts";
+import { askInTurns } from "./ask-in-turns.ts";
 import { DECISION_AGE_MS } from "./decide.ts";
 import { abreast, type Found, glance, later, look, pages, type Reconciling } from "./kept.ts";
 import { Seen } from "./seen.ts";
@@ -75,7 +76,7 @@ async function offer(
   const asks = less.map(({ job, amount, by, elapsedMs, until }): Ask => {
     return { kind: "run", job, amount, elapsedMs, until, by, offered: true };
   });
-  const { results } = await askNamespace(reconciling, key, asks, { maxAgeMs: DECISION_AGE_MS });
+  const { results } = await askInTurns(reconciling, key, asks, { maxAgeMs: DECISION_AGE_MS });
   for (const [i, { job, amount }] of less.entries()) {
     const result = results[i];
     // Its report is on the log: this process' copy alone did not know.
