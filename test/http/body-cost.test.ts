@@ -25,7 +25,7 @@ function filled(unit: string, before: string, after: string): string {
 const HOSTILE: Record<string, string> = {
   "open brackets": filled("[", "", ""),
   "nested lists": "[".repeat(FULL / 2) + "]".repeat(FULL / 2),
-  "nested objects": '{"a":'.repeat(600_000) + "1" + "}".repeat(600_000),
+  "nested objects": `${'{"a":'.repeat(600_000)}1${"}".repeat(600_000)}`,
   "empty objects": filled("{},", '{"heartbeats":[', "{}]}"),
   "empty strings": filled('"",', '{"reports":[', '""]}'),
   "small members": `{${Array.from({ length: 350_000 }, (_, i) => `"${i.toString(36)}":0`)}}`,

@@ -52,8 +52,8 @@ export async function readFacts(
 }
 
 export function together(common: CommonFacts, own: OwnFacts): TouchedFacts {
-  const touched = own.touched > common.touched ? own.touched : common.touched;
-  return { ...common, ...own, touched };
+  const both = { ...common, ...own };
+  return own.touched > common.touched ? both : { ...both, touched: common.touched };
 }
 
 export async function readCommon(tx: Transaction, log: string): Promise<CommonFacts> {
