@@ -86,7 +86,8 @@ export async function askNamespace(
     }
     const now = clock.now();
     const own = computed(held, now);
-    const since = between(held.since, seen.handedTo(key, held) ?? held.since, held.asOf);
+    const told = seen.handedTo(key, held);
+    const since = between(held.since, told ?? held.since, held.asOf);
     const settled = held.settled(since);
     const offered = ended.jobs.size === 0 ? asks : asks.filter((ask) => !isEnded(ask, ended.jobs));
     const plain = { now, figures: own.figures, since, settled, asks: offered };
@@ -95,7 +96,7 @@ export async function askNamespace(
     const command = isPlain ? plain : { ...plain, ...together(settled, extra, inspect) };
     const { answer, source } = await live.run(key, command);
     if (answer.kind === "done") {
-      seen.handed(key, held);
+      if (told !== held.asOf) seen.handed(key, held);
       return asked(asking, { answer, own, source, readSince, asks, ended: ended.jobs });
     }
     if (answer.kind === "gap") {

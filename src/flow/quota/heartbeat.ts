@@ -155,9 +155,10 @@ function posedBy(
   if (key.trustedUpTo !== undefined) return undefined;
   const { issued_at, jobs, log, runner } = payload;
   const now = clock.now();
+  const at = instantText(now);
   const saidAt = Math.min(now, epochMs(issued_at));
   return jobs.map((job) =>
-    posedAs(prefix, { budget, key, log, uuid: runner.uuid, now, saidAt }, job),
+    posedAs(prefix, { budget, key, log, uuid: runner.uuid, now, at, saidAt }, job),
   );
 }
 
@@ -168,18 +169,19 @@ interface Speaker {
   uuid: string;
   /** Epoch milliseconds. */
   now: number;
+  /** The same as an `InstantText`. */
+  at: string;
   /** As long ago as the heartbeat itself says. */
   saidAt: number;
 }
 
 function posedAs(
   prefix: Prefix,
-  { budget, key, log, uuid, now, saidAt }: Speaker,
+  { budget, key, log, uuid, now, at, saidAt }: Speaker,
   job: RunningJob,
 ): Posed | Decision {
   const { id, project_id: project, root_namespace_id: namespace } = job;
   const named = { job_id: id, namespace_id: namespace };
-  const at = instantText(now);
   const runner = coveredRunner(prefix, key, { log, uuid, namespace }, at);
   if (runner === undefined) return uncounted(named, "outside-enrolment");
   if (runner.tracking !== "hosted") return uncounted(named, "not-counted");

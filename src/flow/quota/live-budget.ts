@@ -25,13 +25,17 @@ export class LiveBudget {
   /** False for a job that is one too many: the key spoke for as many others in the last ten minutes. */
   takes(kid: string, job: JobKey, now: number): boolean {
     const name = `${job.namespace}:${job.job}`;
-    const jobs = this.#keys.get(kid) ?? new Map<string, number>();
-    forget(jobs, now - HEARD_MS);
-    if (!jobs.delete(name) && jobs.size >= this.#max) return false;
+    const known = this.#keys.get(kid);
+    // Only what is new takes room, so that nearly all that is heard has nothing to look for.
+    if (known === undefined) this.#forgetKeys(now - HEARD_MS);
+    const jobs = known ?? new Map<string, number>();
+    if (!jobs.delete(name)) {
+      forget(jobs, now - HEARD_MS);
+      if (jobs.size >= this.#max) return false;
+    }
     jobs.set(name, now);
     this.#keys.delete(kid);
     this.#keys.set(kid, jobs);
-    this.#forgetKeys(now - HEARD_MS);
     return true;
   }
 
