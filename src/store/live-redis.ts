@@ -7,7 +7,7 @@ import { lookup } from "node:dns";
 import { Cluster, Redis, type RedisOptions, ReplyError } from "ioredis";
 import type { Command, LiveStore, NamespaceKey } from "../core/quota/live.ts";
 import { readReply, writeCommand } from "./live-reply.ts";
-import { LIVE_SCRIPT } from "./live-script.ts";
+import { BODY_WANTED, LIVE_SCRIPT } from "./live-script.ts";
 import { slotOf } from "./redis-slot.ts";
 
 export type RedisPlace =
@@ -35,8 +35,6 @@ const ASKS_MAX = 1_000;
 const CONNECT_MS_MAX = 1_000;
 const RECONNECT_MS_MAX = 500;
 const SCAN_COUNT = 500;
-/** Of one command; some seventy namespaces: a millisecond or two, in which the server does nothing else. */
-const WORDS_MAX = 1_000;
 const PREFIX = "minutebook:quota:";
 const SHA = createHash("sha1").update(LIVE_SCRIPT).digest("hex");
 
@@ -71,11 +69,17 @@ export async function openLiveRedis(
     client instanceof Cluster
       ? new Map(client.nodes("master").map((node) => [partOf(node), node]))
       : new Map([["", client]]);
-  const evaluate = gathering(client);
+  const whole = apart(client, Math.max(answerMsMax, WHOLE_MS_MAX));
+  const usual =
+    client instanceof Cluster ? apart(client, answerMsMax) : together(client, answerMsMax);
   return {
     run: async (key, command) => {
-      const msMax = isWhole(command) ? Math.max(answerMsMax, WHOLE_MS_MAX) : answerMsMax;
-      const reply = await evaluate({ name: nameOf(key), args: writeCommand(command), msMax });
+      const evaluate = isWhole(command) ? whole : usual;
+      const name = nameOf(key);
+      let reply = await evaluate(name, writeCommand(command, { withBody: false }));
+      if (reply === BODY_WANTED) {
+        reply = await evaluate(name, writeCommand(command, { withBody: true }));
+      }
       return readReply(command, reply);
     },
     walk: async function* (part) {
@@ -138,78 +142,64 @@ function isWhole({ asks, inspect, looked, recount }: Command): boolean {
   return inspect === true || recount === true || looked !== undefined || asks.length >= ASKS_MAX;
 }
 
-interface Question {
-  name: string;
-  args: readonly string[];
-  /** How long it may take. */
-  msMax: number;
+/** The script, for one namespace. */
+type Evaluate = (name: string, args: readonly string[]) => Promise<unknown>;
+
+/** One command, which goes to wherever its namespace is kept. */
+function apart(client: Redis | Cluster, msMax: number): Evaluate {
+  return async (name, args) => {
+    try {
+      return await inTime(client.evalsha(SHA, 1, name, ...args), msMax);
+    } catch (error) {
+      if (!isUntaught(error)) throw error;
+      return await teach(client, msMax)(name, args);
+    }
+  };
+}
+
+/** A server that was started anew, or took over, does not know the script. */
+function isUntaught(error: unknown): boolean {
+  return error instanceof Error && error.message.startsWith("NOSCRIPT");
+}
+
+function teach(client: Redis | Cluster, msMax: number): Evaluate {
+  return (name, args) => inTime(client.eval(LIVE_SCRIPT, 1, name, ...args), msMax);
 }
 
 /** What one namespace is asked, and who waits for the answer. */
-interface Call extends Question {
+interface Call {
+  name: string;
+  args: readonly string[];
   resolve: (reply: unknown) => void;
   reject: (error: unknown) => void;
 }
 
-/**
- * The script, for one namespace. What is asked of a single server in one turn goes to it as one command, which
- * saves a third of the work here; of a Cluster each is a command, wherever it is kept.
- */
-function gathering(client: Redis | Cluster): (question: Question) => Promise<unknown> {
+/** All that is asked of a single server in one turn is as many commands, in one write: that is what takes time here. */
+function together(client: Redis, msMax: number): Evaluate {
+  const again = teach(client, msMax);
   let waiting: Call[] = [];
-  const send = async (calls: readonly Call[]): Promise<void> => {
-    try {
-      const replies = await inTime(evaluate(client, calls), calls[0]?.msMax ?? 0);
-      if (!Array.isArray(replies)) throw new Error("redis: not a reply of the script");
-      for (const [i, { resolve }] of calls.entries()) resolve(replies[i]);
-    } catch (error) {
-      // What is refused of one namespace is no answer to the others; asked again, each says what it said.
-      if (calls.length > 1 && error instanceof ReplyError)
-        for (const call of calls) void send([call]);
-      else for (const { reject } of calls) reject(error);
-    }
-  };
-  const flush = (): void => {
+  const flush = async (): Promise<void> => {
     const calls = waiting;
     waiting = [];
-    const groups = client instanceof Cluster ? calls.map((call) => [call]) : grouped(calls);
-    for (const group of groups) void send(group);
+    const pipeline = client.pipeline();
+    for (const { name, args } of calls) pipeline.evalsha(SHA, 1, name, ...args);
+    try {
+      const replies = (await inTime(pipeline.exec(), msMax)) ?? [];
+      for (const [i, { name, args, resolve, reject }] of calls.entries()) {
+        const [error, reply] = replies[i] ?? [new Error("redis: a call without its reply")];
+        if (error === null) resolve(reply);
+        else if (isUntaught(error)) resolve(again(name, args));
+        else reject(error);
+      }
+    } catch (error) {
+      for (const { reject } of calls) reject(error);
+    }
   };
-  return (question) =>
+  return (name, args) =>
     new Promise((resolve, reject) => {
       if (waiting.length === 0) process.nextTick(flush);
-      waiting.push({ ...question, resolve, reject });
+      waiting.push({ name, args, resolve, reject });
     });
-}
-
-/**
- * In their order; more words than go into one command only where one namespace has them. Those that may take as
- * long as each other go together.
- */
-function grouped(calls: readonly Call[]): Call[][] {
-  const groups: Call[][] = [];
-  let words = WORDS_MAX;
-  for (const call of calls) {
-    words += call.args.length;
-    if (words > WORDS_MAX || groups.at(-1)?.[0]?.msMax !== call.msMax) {
-      groups.push([]);
-      words = call.args.length;
-    }
-    groups.at(-1)?.push(call);
-  }
-  return groups;
-}
-
-/** A server that was started anew, or took over, does not know the script: EVAL teaches it. */
-async function evaluate(client: Redis | Cluster, calls: readonly Call[]): Promise<unknown> {
-  const own = calls.flatMap(({ args }) => [String(args.length), ...args]);
-  const words = [...calls.map(({ name }) => name), ...own];
-  try {
-    return await client.call("EVALSHA", [SHA, calls.length, ...words]);
-  } catch (error) {
-    if (!(error instanceof Error && error.message.startsWith("NOSCRIPT"))) throw error;
-    return await client.call("EVAL", [LIVE_SCRIPT, calls.length, ...words]);
-  }
 }
 
 /** As the slots of a Cluster name it. */

@@ -1,5 +1,7 @@
 /** What goes to the script and comes back from it: texts, in the order that live-script.ts gives. */
+import { createHash } from "node:crypto";
 import type { Figures } from "../core/quota/figures.ts";
+import { endOfStep, RESERVED_STEP_MS, STEP_MS } from "../core/quota/jobs.ts";
 import {
   type Answer,
   type Ask,
@@ -11,50 +13,76 @@ import {
   type Result,
 } from "../core/quota/live.ts";
 
+/** 132 bits, so that no two bodies share theirs. */
+const PRINT_LENGTH = 22;
 const HEAD = /^(-?\d+),(-?\d+),(-?\d+),(-?\d*),(-?\d*)\n/;
 const JOB = /^([rn]),(\d+),(\d+),(\d+),(\d+),(\d+),(-?\d+)$/;
 
-/** @throws Error as `checkCommand` */
-export function writeCommand(command: Command): string[] {
+/**
+ * @param options.withBody the figures' body goes along, as it always does where nothing is asked about a job: who
+ *   compares puts right what was spoilt
+ * @throws Error as `checkCommand`
+ */
+export function writeCommand(command: Command, options: { withBody: boolean }): string[] {
   checkCommand(command);
-  const { figures } = command;
-  const args = [
-    String(command.now),
-    String(figures.asOf),
-    writeBody(figures),
-    String(figures.startBound ?? ""),
-    String(figures.runBound ?? ""),
-    String(command.since),
-    command.settled.join(),
-    command.looked?.join() ?? "",
-    `${command.force ? "f" : ""}${command.inspect ? "i" : ""}${command.recount ? "r" : ""}`,
-  ];
-  for (const ask of command.asks) pushAsk(args, ask);
-  return args;
+  const { asks, figures, looked = [], now, settled, since } = command;
+  const { body, words } = writtenOf(figures);
+  const withBody = options.withBody || !asks.some(isAsked);
+  const hasMore = withBody || settled.length > 0 || looked.length > 0;
+  let text = `${now} ${words} ${since} ${flagsOf(command, hasMore)}`;
+  for (const ask of asks) text += writeAsk(ask, now);
+  return hasMore ? [text, withBody ? body : "", settled.join(), looked.join()] : [text];
 }
 
-function writeBody({ touched, from, until, startBound, runBound, text }: Figures): string {
-  return `${touched},${from},${until},${startBound ?? ""},${runBound ?? ""}\n${text}`;
+function flagsOf({ force, inspect, recount }: Command, hasMore: boolean): string {
+  const flags = `${hasMore ? "m" : ""}${force ? "f" : ""}${inspect ? "i" : ""}${recount ? "r" : ""}`;
+  return flags || ".";
 }
 
-function pushAsk(args: string[], ask: Ask): void {
+function isAsked({ kind }: Ask): boolean {
+  return kind === "start" || kind === "run" || kind === "go_on";
+}
+
+interface Written {
+  body: string;
+  /** asOf, the body's print, both bounds. */
+  words: string;
+}
+
+/** Figures are said far more often than they are made. */
+const written = new WeakMap<Figures, Written>();
+
+function writtenOf(figures: Figures): Written {
+  const known = written.get(figures);
+  if (known !== undefined) return known;
+  const { asOf, touched, from, until, startBound, runBound, text } = figures;
+  const body = `${touched},${from},${until},${startBound ?? ""},${runBound ?? ""}\n${text}`;
+  const print = createHash("sha256").update(body).digest("base64url").slice(0, PRINT_LENGTH);
+  const made = { body, words: `${asOf} ${print} ${startBound ?? "."} ${runBound ?? "."}` };
+  written.set(figures, made);
+  return made;
+}
+
+function writeAsk(ask: Ask, now: number): string {
+  const { job } = ask;
   switch (ask.kind) {
     case "start":
-      args.push("s", ask.job, String(ask.until), String(ask.floor));
-      break;
-    case "run":
-      args.push("r", ask.job, String(ask.until), String(ask.amount), String(ask.elapsedMs));
-      args.push(String(ask.by), ask.offered ? "o" : "");
-      break;
+      return ` s ${job} ${endOf(ask.until, now, RESERVED_STEP_MS)} ${ask.floor}`;
+    case "run": {
+      const end = endOf(ask.until, now, STEP_MS);
+      return ` ${ask.offered ? "o" : "r"} ${job} ${end} ${ask.amount} ${ask.elapsedMs} ${ask.by}`;
+    }
     case "go_on":
-      args.push("g", ask.job);
-      break;
+      return ` g ${job}`;
     case "never_ran":
-      args.push("n", ask.job);
-      break;
+      return ` n ${job}`;
     case "revoked":
-      args.push("v", ask.job, String(ask.by));
+      return ` v ${job} ${ask.by}`;
   }
+}
+
+function endOf(until: number, now: number, step: number): string {
+  return until > now ? String(endOfStep(until, step)) : "0";
 }
 
 /** @throws Error on anything that the script does not say */
@@ -74,7 +102,7 @@ function readWhole({ figures: own, inspect }: Command, words: readonly unknown[]
   const [fields, ...texts] = words.toReversed();
   if (!isTexts(fields) || !isTexts(texts)) throw new Error("live: not a reply of the script");
   const [body = "", asOf = "", text = ""] = texts;
-  const figures = asOf === "" ? own : readKept(asOf, own.readAt, body);
+  const figures = asOf === "" ? own : readKept(own, asOf, body);
   return { ...readDone(figures, text), ...(inspect && { jobs: readJobs(fields) }) };
 }
 
@@ -90,11 +118,20 @@ function readDone(figures: Figures, text: string): Done {
   return { kind: "done", figures, live: sum, reserved: BigInt(held) - sum, results };
 }
 
+const RESULTS: readonly Result[] = [0, 1, 2, 3].map((digit) => ({
+  allowed: digit % 2 === 1,
+  known: digit > 1,
+}));
+
 function readResult(digit: string): Result {
-  return { allowed: digit === "1" || digit === "3", known: digit === "2" || digit === "3" };
+  const result = RESULTS[Number(digit)];
+  if (result === undefined) throw new Error("live: not an answer of the script");
+  return result;
 }
 
-function readKept(asOf: string, readAt: number, body: string): Figures {
+/** Nothing: the same as the caller's. */
+function readKept(own: Figures, asOf: string, body: string): Figures {
+  if (body === "") return { ...own, asOf: BigInt(asOf) };
   const [head = "", touched = "", from, until, startBound, runBound] = HEAD.exec(body) ?? [];
   if (head === "") throw new Error("live: not figures of the script");
   return {
@@ -104,7 +141,7 @@ function readKept(asOf: string, readAt: number, body: string): Figures {
     until: Number(until),
     startBound: readBound(startBound),
     runBound: readBound(runBound),
-    readAt,
+    readAt: own.readAt,
     text: body.slice(head.length),
   };
 }

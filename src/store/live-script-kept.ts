@@ -6,6 +6,7 @@
  * | --- | --- |
  * | `a` | asOf |
  * | `f` | touched, from, until, startBound, runBound; then a newline and the text |
+| `p` | the print of that: by it a caller's figures are known to be the same |
  * | `s` | over all jobs: the sum of their amounts, that of what starts are held to, how many there are; then ends: no reservation's is before the first of them, no other's before the second, and none after the third |
  * | `q` | ends of reservations |
  * | `q` and an end | jobs that were reserved until then |
@@ -19,12 +20,13 @@
 /** A key outlives the last of its jobs, or the last thing that was asked of it, by a day. */
 export const SLACK_MS = 86_400_000;
 
-/** Lua: `key` and `argv` are whose turn it is, `load` comes first, and `write` last. */
+/** Lua: `load` comes first, and `write` last. */
 export const LIVE_KEPT = `
-local call, sub, match, gmatch, format = redis.call, string.sub, string.match, string.gmatch, string.format
-local ASKS, NEVER = 10, '9007199254740991'
--- Of the namespace whose turn it is.
-local key, argv, asOf, body, startBound, runBound, now, flags
+local NEVER, ASKS = '9007199254740991', 8
+local argv = {}
+for word in gmatch(ARGV[1], '%S+') do argv[#argv + 1] = word end
+local asOf, print, startBound, runBound, since, flags = argv[2], argv[3], argv[4], argv[5], argv[6], argv[7]
+local now, body, settled, looked = tonumber(argv[1]), ARGV[2] or '', ARGV[3] or '', ARGV[4] or ''
 local stored, kept, fetched, live, held, count, lapses, first, last, queue
 -- Of each job that was looked at, its record, or false; which of them changed; what else is written and deleted.
 local records, dirty, isDirty, queued, fields, gone
@@ -35,11 +37,9 @@ local function readable(value)
 end
 
 local function load()
-  asOf, body, startBound, runBound = argv[2], argv[3], argv[4], argv[5]
-  now, flags = tonumber(argv[1]), argv[9]
   -- The record of the first job that is asked about comes along: most commands ask about one.
   local job = argv[ASKS + 1] or 'a'
-  stored = call('HMGET', key, 'a', 'f', 's', 'q', job)
+  stored = call('HMGET', key, 'a', 'p', 's', 'q', job)
   kept, queue = stored[1], stored[4] or ''
   readable(not kept or (match(kept, '^%d+$') and stored[2]))
   readable(kept or not stored[3])
@@ -47,12 +47,6 @@ local function load()
     match(stored[3] or '0,0,0,' .. NEVER .. ',' .. NEVER .. ',0', '^(%d+),(%d+),(%d+),(%d+),(%d+),(%d+)$')
   count = tonumber(readable(count))
   records, dirty, isDirty, queued, fields, gone, fetched = {}, {}, false, {}, {}, {}, { [job] = stored[5] }
-end
-
--- Decimal texts without sign and leading zeros.
-local function less(one, other)
-  if #one ~= #other then return #one < #other end
-  return one < other
 end
 
 -- one + sign * other, which is not below zero. To write a number takes longer than all else of it.
@@ -66,10 +60,6 @@ local function plus(one, sign, other)
     text = format('%014.0f', part - carry * 1e14) .. text
   end
   return match(text, '^0*(%d+)$')
-end
-
-local function endOfStep(ends, step)
-  return format('%.0f', math.ceil(ends / step) * step)
 end
 
 local function parse(text)

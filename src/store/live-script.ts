@@ -1,18 +1,25 @@
 /**
  * Live usage in Redis, changed only by this script: the machine of core/quota/machine.ts once more, in Lua.
  */
-import { GONE_MS, JOBS_MAX, RESERVED_STEP_MS, STEP_MS, UNHEARD_BELOW } from "../core/quota/jobs.ts";
+import { GONE_MS, JOBS_MAX, STEP_MS, UNHEARD_BELOW } from "../core/quota/jobs.ts";
 import { LIVE_KEPT } from "./live-script-kept.ts";
+import { LIVE_USUAL } from "./live-script-usual.ts";
+
+/** Instead of an answer: the body of the caller's figures is not kept, and is to come along. Nothing has changed. */
+export const BODY_WANTED = "f";
 
 /**
- * KEYS: namespaces, of a Cluster one. ARGV: of each, how many words it has, and these: now, asOf, what is in `f`, startBound and
- * runBound (empty: none), since, settled and looked (ids with commas), flags (`f`orce, `i`nspect, `r`ecount); then of each ask `s`,
- * job, until, floor, or `r`, job, until, amount, elapsedMs, by, `o`ffered or empty, or `g`, job, or `n`, job, or `v`, job, by.
+ * KEYS: the namespace. ARGV: a text of words, and where they are needed the figures' body (or nothing), and the
+ * ids of settled and looked, with commas. The words: now, asOf, the body's print, startBound and runBound, since,
+ * flags (`f`orce, `i`nspect, `r`ecount, or `m`ore texts; `.`: none, as of bounds); then of each ask `s`, job, end, floor,
+ * or `r` (offered: `o`), job, end, amount, elapsedMs, by, or `g`, job, or `n`, job, or `v`, job, by. An end is a whole
+ * step, or 0 if it is over.
  *
- * Answers for each with one text: live, held, per ask a digit (1: allowed, 2: known). Or with a list: `b`, asOf; `g`, asOf, jobs…; or
- * `d`, that text, `a` and `f` where those kept hold, else empty, and with inspect a list of all fields with what they hold.
+ * Answers with a text: live, held, per ask a digit (1: allowed, 2: known); or BODY_WANTED. Or with a list: `b`, asOf; `g`,
+ * asOf, jobs…; or `d`, that text, `a` where kept figures are newer, else empty, their `f` where it is another, else
+ * empty, and with inspect a list of all fields with what they hold.
  */
-export const LIVE_SCRIPT = `${LIVE_KEPT}
+export const LIVE_SCRIPT = `${LIVE_USUAL}${LIVE_KEPT}
 local function within(list)
   local jobs = {}
   for job in gmatch(list, '[^,]+') do jobs[job] = true end
@@ -20,11 +27,10 @@ local function within(list)
 end
 
 -- How many words an ask has.
-local SIZES = { s = 4, r = 7, g = 2, n = 2, v = 3 }
+local SIZES = { s = 4, r = 6, o = 6, g = 2, n = 2, v = 3 }
 
 local function beat(job, ends, amount, elapsed, by, isOffered)
   local record, floor = get(job), '0'
-  ends = endOfStep(ends, ${STEP_MS})
   if not record then
     if count >= ${JOBS_MAX} then return end
   elseif record.kind == 'g' then
@@ -45,18 +51,17 @@ end
 local function giveUp(job)
   local record = get(job)
   if record and record.kind == 'g' or not record and count >= ${UNHEARD_BELOW} then return end
-  local ends = endOfStep(math.max(record and tonumber(record.ends) or 0, now + ${GONE_MS}), ${STEP_MS})
+  local ends = format('%.0f', math.ceil(math.max(record and record.ends or 0, now + ${GONE_MS}) / ${STEP_MS}) * ${STEP_MS})
   local heard, elapsed = record and record.heard or argv[1], record and record.elapsed or '0'
   put(job, { kind = 'g', ends = ends, heard = heard, elapsed = elapsed, amount = '0', floor = '0', by = '-1' })
 end
 
 -- Whether a job may start; if so, its reservation is made.
-local function mayStart(job, till, floor)
+local function mayStart(job, ends, floor)
   local record = get(job)
   local others = record and plus(held, -1, weight(record)) or held
-  local may = startBound == '' or (sub(startBound, 1, 1) ~= '-' and less(others, startBound))
-  if not may or tonumber(till) <= now then return may end
-  local ends = endOfStep(till, ${RESERVED_STEP_MS})
+  local may = startBound == '.' or (sub(startBound, 1, 1) ~= '-' and less(others, startBound))
+  if not may or ends == '0' then return may end
   if not isLive(record) then
     if record or count < ${JOBS_MAX} then reserve(job, ends, argv[1], floor) end
   elseif record.kind == 'r' and less(record.ends, ends) then
@@ -68,9 +73,9 @@ end
 local function hasNew()
   local i = ASKS
   while argv[i] do
-    local record = argv[i] == 'r' and get(argv[i + 1])
-    if argv[i] == 'r' and not (record and record.kind == 'n') then return true end
-    i = i + SIZES[argv[i]]
+    local kind, record = argv[i], get(argv[i + 1])
+    if (kind == 'r' or kind == 'o') and not (record and record.kind == 'n') then return true end
+    i = i + SIZES[kind]
   end
   return false
 end
@@ -80,8 +85,10 @@ local function answer()
   if now >= tonumber(first) or (kept and string.find(flags, 'r', 1, true)) then scan() end
 
   local isOlder = kept and kept ~= asOf and less(asOf, kept) and not string.find(flags, 'f', 1, true)
+  local isSame = stored[2] == print
+  local others = isOlder and readable(call('HGET', key, 'f'))
   if isOlder then
-    local touched, from, ends, start, run = match(stored[2], '^(-?%d+),(-?%d+),(-?%d+),(-?%d*),(-?%d*)\\n')
+    local touched, from, ends, start, run = match(others, '^(-?%d+),(-?%d+),(-?%d+),(-?%d*),(-?%d*)\\n')
     readable(touched)
     local behind = now < tonumber(from) or now >= tonumber(ends)
       or (sub(touched, 1, 1) ~= '-' and not less(touched, asOf) and hasNew())
@@ -89,13 +96,13 @@ local function answer()
       write()
       return { 'b', kept }
     end
-    startBound, runBound = start, run
-  elseif kept and kept ~= asOf and less(kept, argv[6]) then
-    local looked, gap, isOpen = within(argv[8]), { 'g', kept }, false
+    startBound, runBound = start == '' and '.' or start, run == '' and '.' or run
+  elseif kept and kept ~= asOf and less(kept, since) then
+    local wasLooked, gap, isOpen = within(looked), { 'g', kept }, false
     for _, job in ipairs(call('HKEYS', key)) do
       if match(job, '^%d') and records[job] ~= false then
         gap[#gap + 1] = job
-        isOpen = isOpen or not looked[job]
+        isOpen = isOpen or not wasLooked[job]
       end
     end
     if isOpen then
@@ -104,23 +111,29 @@ local function answer()
     end
   end
 
-  if not isOlder and (kept ~= asOf or stored[2] ~= body) then
+  if not isOlder and (kept or argv[ASKS]) then
+    if not isSame and body == '' then
+      write()
+      return '${BODY_WANTED}'
+    end
     if kept ~= asOf then
-      for job in pairs(within(argv[7])) do
+      for job in pairs(within(settled)) do
         if get(job) then put(job, false) end
       end
-    end
-    if kept or argv[ASKS] then
       set('a', asOf)
-      if stored[2] ~= body then set('f', body) end
+    end
+    -- Of who brings it although it is the same, it is kept anew where it was spoilt.
+    if body ~= '' and not (isSame and call('HGET', key, 'f') == body) then
+      set('f', body)
+      set('p', print)
     end
   end
 
   local i = ASKS
   while argv[i] do
     local kind, job = argv[i], argv[i + 1]
-    if kind == 'r' and tonumber(argv[i + 2]) > now then
-      beat(job, argv[i + 2], argv[i + 3], argv[i + 4], argv[i + 5], argv[i + 6] == 'o')
+    if (kind == 'r' or kind == 'o') and argv[i + 2] ~= '0' then
+      beat(job, argv[i + 2], argv[i + 3], argv[i + 4], argv[i + 5], kind == 'o')
     elseif kind == 'n' then
       giveUp(job)
     elseif kind == 'v' then
@@ -131,7 +144,7 @@ local function answer()
   end
 
   -- No bound: always. One below zero: never.
-  local mayRun = runBound == '' or (sub(runBound, 1, 1) ~= '-' and not less(runBound, live))
+  local mayRun = runBound == '.' or (sub(runBound, 1, 1) ~= '-' and not less(runBound, live))
   local asked, allowed = {}, {}
   i = ASKS
   while argv[i] do
@@ -152,7 +165,7 @@ local function answer()
   local isInspected = string.find(flags, 'i', 1, true)
   if not (isOlder or isInspected) then return done end
   return {
-    'd', done, isOlder and kept or '', isOlder and stored[2] or '', isInspected and call('HGETALL', key) or {}
+    'd', done, isOlder and kept or '', isOlder and not isSame and others or '', isInspected and call('HGETALL', key) or {}
   }
 end
 
@@ -161,19 +174,10 @@ local function turn()
   return answer()
 end
 
-local answers, from = {}, 1
-for n, name in ipairs(KEYS) do
-  key, argv = name, {}
-  for i = 1, tonumber(ARGV[from]) do argv[i] = ARGV[from + i] end
-  from = from + #argv + 1
-  local ok, result = pcall(turn)
-  if not ok then
-    local text = type(result) == 'table' and result.err or result
-    if not (string.find(text, 'UNREADABLE', 1, true) or string.find(text, 'WRONGTYPE', 1, true)) then error(result, 0) end
-    call('DEL', key)
-    result = turn()
-  end
-  answers[n] = result
-end
-return answers
+local ok, result = pcall(turn)
+if ok then return result end
+local text = type(result) == 'table' and result.err or result
+if not (string.find(text, 'UNREADABLE', 1, true) or string.find(text, 'WRONGTYPE', 1, true)) then error(result, 0) end
+call('DEL', key)
+return turn()
 `;
