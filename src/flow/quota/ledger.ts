@@ -131,10 +131,9 @@ class ProcessLedger implements Ledger {
     return desk.failing || isEnough(known, wants, desk.askedAt) ? known : undefined;
   }
 
-  async hold(key: NamespaceKey, wants: Wants = {}): Promise<Held> {
-    const known = this.known(key, wants);
+  async hold({ log, namespace }: NamespaceKey, wants: Wants = {}): Promise<Held> {
+    const known = this.known({ log, namespace }, wants);
     if (known !== undefined) return known;
-    const { log, namespace } = key;
     try {
       return await new Promise<Held>((resolve, reject) => {
         this.#wait(log, { namespace, resolve, reject });
