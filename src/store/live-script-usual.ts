@@ -18,9 +18,14 @@ local function less(one, other)
 end
 
 local function usual()
-  local now, asOf, print, startBound, runBound, since, kind, job, ends, amount, elapsed, by = match(ARGV[1],
-    '^(%d+) (%d+) (%S+) (%S+) (%S+) (%d+) %. ([srg]) (%d+) ?(%d*) ?(%d*) ?(%d*) ?(%d*)$')
+  -- No part of these can be matched in two ways: what does not match is found out in one pass.
+  local now, asOf, print, startBound, runBound, since, kind, job, rest = match(ARGV[1],
+    '^(%d+) (%d+) (%S+) (%S+) (%S+) (%d+) %. ([srg]) (%d+)([%d ]*)$')
   if not now then return end
+  local ends, amount, elapsed, by
+  if kind == 's' then ends, amount = match(rest, '^ (%d+) (%d+)$')
+  elseif kind == 'r' then ends, amount, elapsed, by = match(rest, '^ (%d+) (%d+) (%d+) (%d+)$') end
+  if kind ~= 'g' and not ends or ends == '0' then return end
   local stored = redis.pcall('HMGET', key, 'p', 'a', 's', job, kind == 's' and 'q' .. ends or 'q')
   local kept, sums, record = stored[2], stored[3], stored[4]
   if stored[1] ~= print or not (kept and sums) then return end
@@ -41,9 +46,16 @@ local function usual()
       new, jobs = 'r,' .. ends .. ',' .. now .. ',0,0,' .. floor .. ',-1', jobs .. job .. ','
     end
   elseif kind == 'r' then
-    local till, _, longest, most, floor, speaker =
-      match(record or '', '^n,(%d+),(%d+),(%d+),(%d+),(%d+),(-?%d+)$')
-    if not till or ends == '0' or #amount > 15 then return end
+    local till, longest, most, floor, speaker = '0', '', '0', '0', by
+    if not record then
+      if tonumber(count) >= ${JOBS_MAX} then return end
+      count = count + 1
+    elseif sub(record, 1, 1) == 'r' then
+      floor = match(record, '^r,%d+,%d+,0,0,(%d+),%-1$')
+    else
+      till, longest, most, floor, speaker = match(record, '^n,(%d+),%d+,(%d+),(%d+),(%d+),(-?%d+)$')
+    end
+    if not floor or #amount > 15 then return end
     local isMore, isLonger = less(most, amount), less(longest, elapsed)
     if isMore then
       live = format('%.0f', live + (amount - most))
@@ -54,6 +66,8 @@ local function usual()
     if not isLonger then elapsed = longest end
     if less(ends, till) then ends = till end
     if isMore or isLonger then
+      isKnown = true
+      if less(ends, first) then first = ends end
       new = 'n,' .. ends .. ',' .. now .. ',' .. elapsed .. ',' .. amount .. ',' .. floor .. ',' .. by
     end
   end

@@ -63,6 +63,37 @@ test("one job asked about is one read of what is kept, and one write where somet
   expect(after.map((count, i) => count - (before[i] ?? 0))).toEqual([4, 2, 0, 0]);
 });
 
+test("sums that single asks leave are those of the jobs, also how many there are and when they end", async () => {
+  const where = key("4");
+  const said = [start("1", 60n), run("1", 1n, 70n), run("2", 1n, 5n, NOW + DAY), run("2", 2n, 7n)];
+  const sums = (): Promise<unknown> =>
+    server.say("HGET", `minutebook:quota:{${LOG}:4}`, "s") as Promise<unknown>;
+  for (const ask of [goOn("9"), ...said, run("3", 1n, 0n, NOW + 2 * DAY)]) {
+    await done(where, command([ask], { figures: roomy }));
+  }
+  const kept = await sums();
+  await done(where, command([], { figures: roomy, recount: true }));
+  expect(await sums()).toBe(kept);
+  expect(kept).toMatch(/^77,77,3,/);
+});
+
+test("what is no such call is found out in one pass, however long its quantities are", async () => {
+  const where = key("5");
+  const micros = async (quantity: bigint): Promise<number> => {
+    await server.say("CONFIG", "RESETSTAT");
+    await done(where, command([run("1", quantity), run("2", quantity)], { figures: roomy }));
+    const stats = String(await server.say("INFO", "commandstats"));
+    return Number(/cmdstat_evalsha:.*?usec_per_call=([\d.]+)/.exec(stats)?.[1]);
+  };
+  const [short, long]: [number[], number[]] = [[], []];
+  for (let i = 0; i < 20; i += 1) {
+    short.push(await micros(1n));
+    long.push(await micros(10n ** 48n - 1n));
+  }
+  // Half as much again, with limbs to add; where each way to part the digits is tried, five times.
+  expect(Math.min(...long)).toBeLessThan(3 * Math.min(...short));
+});
+
 test("a key that is asked about one job at a time lives a day longer than that, and than its last job", async () => {
   const where = key("3");
   const name = `minutebook:quota:{${LOG}:3}`;

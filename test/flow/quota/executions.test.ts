@@ -144,10 +144,13 @@ const usual = fc
     few: fc.option(fc.bigInt(-1n, 18n), { nil: undefined, freq: 6 }),
     steps: fc.array(
       fc.record({
-        now: beside(0, 60),
+        now: fc
+          .tuple(beside(0, 60), fc.constantFrom(0, 0, 0, 0, 0, 0, 0, 0, HOUR, 2 * HOUR))
+          .map(([at, later]) => at + later),
         ask: asking(
           fc.oneof({ weight: 3, arbitrary: fc.constantFrom("1", "2") }, job),
-          fc.oneof({ weight: 4, arbitrary: fc.bigInt(0n, 6n) }, quantity),
+          // One that is long makes the sums so, and all that follows goes the longer way.
+          fc.oneof({ weight: 40, arbitrary: fc.bigInt(0n, 6n) }, quantity),
           fc.constantFrom(NOW + 20_000, NOW + 65_000, NOW + HOUR, NOW + 2 * HOUR),
         ),
         grown: fc.bigInt(0n, 1n),
