@@ -19,18 +19,12 @@ const LOOK_MS = 1_000;
 /** With a Redis that is away, too: it is tried again for as long as we run. */
 export async function openLiveUsage(options: {
   redis: RedisPlace | undefined;
-  mode: Config["mode"];
   clock: Clock;
   log: Logger;
 }): Promise<Live> {
-  const { clock, log, mode, redis: place } = options;
+  const { clock, log, redis: place } = options;
   const process = openLiveProcess();
-  if (place === undefined) {
-    if (mode === "production") {
-      log.warn("no Redis is configured: live usage is known to this process alone, so run one");
-    }
-    return openLive({ process, clock, failed: () => undefined });
-  }
+  if (place === undefined) return openLive({ process, clock, failed: () => undefined });
   const trouble = openRedisTrouble(place, log);
   const redis = await openLiveRedis(place, { refused: trouble.refused });
   const failed = (error: unknown): void => trouble.failed(error, redis);

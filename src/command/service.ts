@@ -81,7 +81,7 @@ export async function startOn(
     webhook = readWebhook(config);
     await Promise.all([sql, reader].map(assertServiceRole));
     await requireCurrentSchema(sql, migrationsFolder());
-    live = await openLiveUsage({ redis, mode: config.mode, clock, log });
+    live = await openLiveUsage({ redis, clock, log });
   } catch (error) {
     await end();
     throw error;
@@ -98,6 +98,10 @@ export async function startOn(
     const parts = { config, engine, foundation, sql, reader, log, clock };
     const app = createApp(servicesOf(parts));
     const { url, close } = await listen(app, config);
+    // Only now: why a service does not start is told in one line.
+    if (config.mode === "production" && live.state() === "none") {
+      log.warn("no Redis is configured: live usage is known to this process alone, so run one");
+    }
     const stop = async (): Promise<void> => {
       await close();
       await stopEngine();
