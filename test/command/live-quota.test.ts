@@ -1,8 +1,6 @@
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { openLiveUsage } from "../../src/command/live-quota.ts";
 import { openLiveRedis, type RedisPlace } from "../../src/store/live-redis.ts";
-import { openLog } from "../../src/telemetry.ts";
 import { ask, everybody, type House, openHouse } from "../http/house.ts";
 import { type RedisServer, startCluster, startRedis } from "../redis.ts";
 
@@ -37,21 +35,6 @@ test("a service starts without its Redis, says so once, and takes it up when it 
   await expect.poll(() => said("goes on"), { timeout: 20_000 }).toHaveLength(1);
   expect(house.logged.join()).not.toContain(redis.url);
 });
-
-test.each([
-  ["production", 1],
-  ["development", 0],
-] as const)(
-  "in %s it is said that one process alone can do without a Redis",
-  async (mode, times) => {
-    const lines: string[] = [];
-    const log = openLog("info", { write: (line) => void lines.push(line) });
-    const live = await openLiveUsage({ redis: undefined, mode, clock: house.clock, log });
-    expect(live.state()).toBe("none");
-    expect(lines.filter((line) => line.includes("no Redis is configured"))).toHaveLength(times);
-    await live.close();
-  },
-);
 
 const FIGURES = {
   ...{ asOf: 1n, touched: 0n, from: 0, until: 2, startBound: 1n, runBound: 1n },

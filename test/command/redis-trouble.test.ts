@@ -25,7 +25,7 @@ async function said(place: RedisPlace, reason: string): Promise<string> {
   const lines: string[] = [];
   const log = openLog("info", { write: (line) => void lines.push(line) });
   const clock = { now: () => Date.now() };
-  const live = await openLiveUsage({ redis: place, mode: "development", clock, log });
+  const live = await openLiveUsage({ redis: place, clock, log });
   try {
     await expect.poll(() => lines.join(""), { timeout: 10_000 }).toContain(reason);
     expect(live.state()).toBe("away");

@@ -83,6 +83,8 @@ const secret = (path: string, text: string) => writeFile(path, text, { mode: 0o6
 const pem = (key: KeyObject) => key.export({ format: "pem", type: "pkcs8" }).toString();
 
 export interface Serving {
+  /** What it said on stderr so far: its log. */
+  errors: () => string;
   url: string;
   /** Resolves to the exit status, or to the signal that ended it. */
   end(signal: "SIGTERM" | "SIGINT" | "SIGKILL"): Promise<number | string | null>;
@@ -99,6 +101,7 @@ export async function serve(
   if (url === undefined) throw new Error(`serve ended before it was ready: ${errors()}`);
   return {
     url,
+    errors,
     end: async (signal) => {
       const ended = once(child, "exit");
       child.kill(signal);

@@ -95,6 +95,12 @@ test("a service says on each log, once, which version writes there", async () =>
   expect(await versions(logs[0] ?? "")).toEqual(["0.1.0"]);
 });
 
+test("a production service without Redis says, once it serves, that there can be but one", async () => {
+  const serving = await serve(site.environment);
+  await expect.poll(serving.errors).toContain("no Redis is configured");
+  await serving.end("SIGTERM");
+});
+
 test("a port that is taken is said in one line, and nothing is left running", async () => {
   const serving = await serve(site.environment);
   const { status, errors } = await refusal(site.environment, ["--port", new URL(serving.url).port]);
