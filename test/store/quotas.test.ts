@@ -81,7 +81,7 @@ async function look<T>(work: (tx: Transaction) => Promise<T>) {
   });
 }
 
-/** Of this session: what an earlier transaction read may still be among it. */
+/** Of this connection: what an earlier transaction of it read may still be among it. */
 async function rowsRead(tx: Transaction): Promise<{ entries: number; view: number }> {
   const rows = await tx<{ name: string; read: number }[]>`
     select relname as name, (coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0))::int as read
