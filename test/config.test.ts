@@ -5,8 +5,8 @@ import { afterAll, expect, test } from "vitest";
 import { readConfig } from "../src/config.ts";
 import { ConfigError } from "../src/config-error.ts";
 import { readIssuers, readKeySet } from "../src/config-files.ts";
+import { ROLES } from "../src/core/control.ts";
 import { formatVkey } from "../src/core/note.ts";
-import { ROLES } from "../src/flow/authenticate.ts";
 import { testKey } from "./signing.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "minutebook-config-"));

@@ -3,8 +3,10 @@
  * that depends on other entries, so it may be done anywhere, and travels back packed: usual entries as
  * the texts that were captured of them in one long text, hashes in one buffer, and the rest as it is.
  */
+
+import { JWS_CHARS_MAX } from "../../src/core/body.ts";
 import { type Verify, verdict } from "../../src/core/ed25519.ts";
-import { type Entry, JWS_CHARS_MAX } from "../../src/core/entry.ts";
+import type { Entry } from "../../src/core/entry.ts";
 import { leafHash, type Sha256 } from "../../src/core/hash.ts";
 import { decodeBase64url, decodeUtf8, encodeUtf8 } from "../../src/core/text.ts";
 import { type Found, readEntry, splitBundle, type UnknownEntry } from "../archive/block.ts";

@@ -1,6 +1,7 @@
 /** Sends a spool in the order of its counters, for as long as it takes. */
 import { z } from "zod";
-import { HOLD_CODES, JWS_CHARS_MAX } from "../core/entry.ts";
+import { JWS_CHARS_MAX } from "../core/body.ts";
+import { HOLD_CODES } from "../core/entry.ts";
 import { ReceiptResult } from "../core/receipt.ts";
 import { LogId } from "../core/unit.ts";
 import { type Answer, type Client, parseAnswer, refusal } from "./client.ts";

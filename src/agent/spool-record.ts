@@ -3,7 +3,7 @@
  * go by their place, 0, 1, 2 … in order of signing; promises by the order of their answers.
  */
 import { z } from "zod";
-import { JWS_CHARS_MAX } from "../core/entry.ts";
+import { JWS_CHARS_MAX } from "../core/body.ts";
 import { ReceiptResult } from "../core/receipt.ts";
 import { IntegerText, Kid } from "../core/unit.ts";
 import { Spans } from "./spans.ts";

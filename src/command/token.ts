@@ -1,7 +1,8 @@
 /** `minutebook token`: a bearer token of development's own issuer. */
 import { Command, InvalidArgumentError } from "commander";
+import { ROLES } from "../core/control.ts";
 import { readSigningKey } from "../custody.ts";
-import { canBeBound, type Principal, ROLES, Role } from "../flow/authenticate.ts";
+import { canBeBound, type Principal, Role } from "../flow/authenticate.ts";
 import { CommandError } from "./failure.ts";
 import { DATA_DEFAULT, dataFolder } from "./folder.ts";
 import { localToken } from "./issuer.ts";

@@ -53,7 +53,7 @@ export function admit<K extends Kind>(prefix: Prefix, kind: K, body: Body<K>, at
 
 /** Under dual control an approval is an entry, and there is no kind of entry yet that could be one. */
 function approved(prefix: Prefix, approval: string): void {
-  if (prefix.log.control === "dual") throw new Problem("approval-required");
+  if (prefix.control === "dual") throw new Problem("approval-required");
   if (approval !== "") throw new Problem("invalid-request", { members: ["approval"] });
 }
 

@@ -3,6 +3,9 @@
  * The stored bytes are the hashed bytes; nothing is ever hashed from a re-serialisation.
  */
 import { z } from "zod";
+import { Factors, IndexOrNone, Jws } from "./body.ts";
+import { CONTROL_BODY } from "./control.ts";
+import { EVIDENCE_BODY } from "./evidence.ts";
 import type { Hash } from "./hash.ts";
 import { canonical, parseCanonical } from "./json.ts";
 import { decodeBase64, encodeBase64, encodeUtf8 } from "./text.ts";
@@ -26,16 +29,6 @@ import {
 export const ENTRY_BYTES_MAX = 65_535;
 /** What a body may take of it: the members beside it need fewer than 256 bytes, whatever the kind. */
 export const BODY_BYTES_MAX = ENTRY_BYTES_MAX - 256;
-export const JWS_CHARS_MAX = 4_096;
-
-const Jws = z.string().min(1).max(JWS_CHARS_MAX);
-/** Index of another entry of the same log, or `""` where there is none. */
-const IndexOrNone = z.union([IntegerText, z.literal("")]);
-/** A factor as people write it: decimal, `a/b`, or `monthly_minutes/300000`. */
-const CardFactor = z
-  .string()
-  .regex(/^(?:[0-9]{1,9}(?:\.[0-9]{1,9})?|[0-9]{1,9}\/[0-9]{1,9}|monthly_minutes\/300000)$/);
-const Factors = z.record(NonEmptyText, CardFactor);
 
 export const HOLD_CODES = [
   "key-ended",
@@ -207,6 +200,8 @@ export const BODY = {
     salt: SaltText,
     size: IntegerText,
   }),
+  ...CONTROL_BODY,
+  ...EVIDENCE_BODY,
 } as const;
 
 export type Kind = keyof typeof BODY;
@@ -228,6 +223,7 @@ export const CONTROL_KINDS = [
   "quota",
   "month_closing",
   "month_closing_withdrawn",
+  "mode",
 ] as const satisfies readonly Kind[];
 
 export const GENESIS_PREV: Hash = new Uint8Array(32);

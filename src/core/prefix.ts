@@ -60,6 +60,7 @@ export class Prefix {
   /** As `service`: of all that there are only where entries of every kind are. */
   readonly logKeys = new LogKeys();
   #service: Body<"service"> | undefined;
+  #mode: Body<"mode"> | undefined;
 
   constructor(entry: EntryOf<"log">) {
     this.id = entry.log;
@@ -69,6 +70,21 @@ export class Prefix {
   /** Index of the newest entry of a control kind; −1 while there is none. */
   get controlIndex(): bigint {
     return this.#controlIndex;
+  }
+
+  /** `dual`: what a person changes needs a second one. */
+  get control(): "single" | "dual" {
+    return (this.#mode ?? this.log).control;
+  }
+
+  /** Usage that finished before is not billed. */
+  get billingFrom(): string {
+    return (this.#mode ?? this.log).billing_from;
+  }
+
+  /** Systems whose events change limits, packs, classes and accounts without a person. */
+  get sources(): readonly string[] {
+    return this.#mode?.sources ?? [];
   }
 
   /**
@@ -105,6 +121,9 @@ export class Prefix {
         break;
       case "month_closing_withdrawn":
         this.#months.withdraw();
+        break;
+      case "mode":
+        this.#mode = entry.body;
         break;
       case "service":
         this.#service = entry.body;

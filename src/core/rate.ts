@@ -108,6 +108,6 @@ function withClass(
 /** The first reason that applies, in the order of BYTES §4. */
 function notBillable(prefix: Prefix, { usage }: Build, card: Card): Rating["not_billable"] {
   if (card.tracking === "self_managed") return "self_managed";
-  if (usage.finished_at < prefix.log.billing_from) return "before_billing_from";
+  if (usage.finished_at < prefix.billingFrom) return "before_billing_from";
   return card.not_billable.includes(usage.failure_reason) ? "failure_reason" : "";
 }

@@ -75,6 +75,12 @@ export const FractionText = z.string().regex(FACTOR);
 /** Compute-milliseconds with six decimals. */
 export const ComputeMsText = z.string().regex(COMPUTE_MS);
 
+/** As above, and below zero with a leading `-`; zero has none. */
+export const SignedComputeMsText = z
+  .string()
+  .regex(/^-?(?:0|[1-9][0-9]{0,39})\.[0-9]{6}$/)
+  .refine((text) => text !== "-0.000000");
+
 export const Tracking = z.enum(["hosted", "self_managed"]);
 export type Tracking = z.infer<typeof Tracking>;
 

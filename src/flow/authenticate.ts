@@ -13,19 +13,10 @@ import {
   jwtVerify,
 } from "jose";
 import { z } from "zod";
+import { ROLES } from "../core/control.ts";
 import { Problem } from "../core/problem.ts";
 import { IntegerText, LogId } from "../core/unit.ts";
 
-export const ROLES = [
-  "provisioner",
-  "platform",
-  "operator",
-  "finance",
-  "approver",
-  "auditor",
-  "witness",
-  "viewer",
-] as const;
 export const Role = z.enum(ROLES);
 export type Role = z.infer<typeof Role>;
 

@@ -4,8 +4,9 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { dataFolder } from "../../src/command/folder.ts";
 import { localIssuer, localToken } from "../../src/command/issuer.ts";
+import { ROLES } from "../../src/core/control.ts";
 import { ensureSigningKey } from "../../src/custody.ts";
-import { type Authenticate, authenticator, ROLES } from "../../src/flow/authenticate.ts";
+import { type Authenticate, authenticator } from "../../src/flow/authenticate.ts";
 import { testKey } from "../signing.ts";
 import { minutebook } from "./terminal.ts";
 

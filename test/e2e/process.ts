@@ -9,7 +9,7 @@ import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { SignJWT } from "jose";
-import { ROLES } from "../../src/flow/authenticate.ts";
+import { ROLES } from "../../src/core/control.ts";
 import { type FreshDatabase, freshDatabase } from "../postgres.ts";
 import { testKey } from "../signing.ts";
 

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
+import { ROLES } from "../../src/core/control.ts";
 import { PROBLEMS } from "../../src/core/problem.ts";
-import { ROLES } from "../../src/flow/authenticate.ts";
 import { ACCESS, ROUTES } from "../../src/http/access.ts";
 import { OPERATIONS } from "../../src/http/operations.ts";
 import { answersOf, problemsOf } from "../../src/http/outcomes.ts";

@@ -1,6 +1,6 @@
 /** What is said of jobs while they run: as few signed texts as hold them. */
 
-import { JWS_CHARS_MAX } from "../../core/entry.ts";
+import { JWS_CHARS_MAX } from "../../core/body.ts";
 import { canonical } from "../../core/json.ts";
 import { headerSegment } from "../../core/jws.ts";
 import { HEARTBEAT_JOBS_MAX, type Heartbeat, type RunningJob } from "../../core/quota/heartbeat.ts";

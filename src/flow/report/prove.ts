@@ -1,6 +1,6 @@
 /** Keeps a receipt's promises, or shows that they cannot be kept: proofs of all that it names. */
 import { z } from "zod";
-import { JWS_CHARS_MAX } from "../../core/entry.ts";
+import { JWS_CHARS_MAX } from "../../core/body.ts";
 import { type Hash, leafHash } from "../../core/hash.ts";
 import { Problem } from "../../core/problem.ts";
 import {

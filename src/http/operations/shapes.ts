@@ -3,7 +3,7 @@
  * document is made from the same.
  */
 import { z } from "zod";
-import { JWS_CHARS_MAX } from "../../core/entry.ts";
+import { JWS_CHARS_MAX } from "../../core/body.ts";
 import { IntegerText, LogId, MonthText, NonEmptyText, Tracking } from "../../core/unit.ts";
 import { NewEnrolment } from "../../flow/key/enrol.ts";
 import { Revocation } from "../../flow/key/revoke.ts";
