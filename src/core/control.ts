@@ -182,14 +182,18 @@ export const CONTROL_BODY = {
   }),
   /**
    * After the cut-off: what the month is, for ever. Digests are of canonical lines (docs/months.md). `anchor` says
-   * who outside holds the checkpoint of `size` entries; `none` is UNANCHORED.
+   * that somebody outside holds the checkpoint of `size` entries, and `anchored_by` who: witnesses and when they
+   * signed, or the archive's lock and until when. `none` is UNANCHORED, by nobody. `close_delay_days` is what the
+   * operator lets pass between a month's end and its cut-off.
    */
   month_closed: z.strictObject({
     accounts_sha256: HashText,
     allocations: IntegerText,
     allocations_sha256: HashText,
     anchor: z.enum(["none", "witnessed", "locked"]),
+    anchored_by: z.array(z.strictObject({ at: InstantText, name: NonEmptyText })).max(16),
     by: NonEmptyText,
+    close_delay_days: IntegerText,
     closing: IntegerText,
     month: MonthText,
     packs_sha256: HashText,
