@@ -1,10 +1,10 @@
 /** One line of gitlab-runner's usage log (BYTES §6): the only source of durations. */
 import { LosslessNumber, parse } from "lossless-json";
 import { z } from "zod";
+import { durationMs } from "../core/duration.ts";
 import { Report } from "../core/report.ts";
 import { decodeUtf8 } from "../core/text.ts";
 import { NonEmptyText } from "../core/unit.ts";
-import { durationMs } from "./duration.ts";
 
 /** What a report says of a build, before the agent adds log, counter and time of signing. */
 const Measurement = Report.omit({ counter: true, issued_at: true, log: true }).extend({

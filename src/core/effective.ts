@@ -3,6 +3,7 @@
  * with `effective_from` ≤ t is in force at t (BYTES §4): a later entry may take back what an earlier
  * one had announced.
  */
+import { epochMs, instantText } from "./unit.ts";
 
 interface Effective {
   /** An `InstantText`: of one width, so that the order of texts is the order of time. */
@@ -23,8 +24,18 @@ export class InForce<V extends Effective> {
     return this.#histories.get(key)?.findLast((value) => value.effective_from <= instant);
   }
 
+  /** Of every key, in the order in which they first came. */
+  values(): V[] {
+    return [...this.#histories.values()].flat();
+  }
+
   /** All that was ever said of a key, oldest entry first. */
   history(key: string): readonly V[] {
     return this.#histories.get(key) ?? [];
   }
+}
+
+/** The next instant there is: what replaces something starts after its entry is written. */
+export function justAfter(at: string): string {
+  return instantText(epochMs(at) + 1);
 }

@@ -24,6 +24,8 @@ export const BREAK_CODES = [
   "foreign-runner",
   "other-namespace",
   "counter-gap",
+  "missing-attestation",
+  "undelivered",
   "clock-offset",
   "over-timeout",
   "over-capacity",

@@ -160,9 +160,19 @@ export class Prefix {
     return this.#claimed.has(enrolment);
   }
 
+  /** Every line of every enrolment; of one runner the oldest first. */
+  get runners(): readonly EnrolledRunner[] {
+    return this.#runners.values();
+  }
+
   /** The one tracking that a runner has in this log, whichever enrolment named it. */
   tracking(uuid: string): Tracking | undefined {
     return this.#runners.history(uuid)[0]?.tracking;
+  }
+
+  /** What was said last of a runner, from whenever on that holds. */
+  newestLine(uuid: string): EnrolledRunner | undefined {
+    return this.#runners.history(uuid).at(-1);
   }
 
   /**

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { durationMs } from "../../src/agent/duration.ts";
+import { durationMs } from "../../src/core/duration.ts";
 
 describe("durationMs", () => {
   test.each([
