@@ -4,7 +4,7 @@ import { z } from "zod";
 import { ConfigError } from "./config-error.ts";
 import { webAddress } from "./config-value.ts";
 import { type Policy, parsePolicy, reachesQuorum, witnessId } from "./core/policy.ts";
-import { Grant } from "./flow/authenticate.ts";
+import { Grant } from "./flow/access/grant.ts";
 
 /** One issuer of service tokens, as ISSUERS_FILE lists them. */
 const IssuerEntry = z.strictObject({

@@ -4,7 +4,8 @@
  */
 import { createPublicKey, type KeyObject } from "node:crypto";
 import { SignJWT } from "jose";
-import type { Issuer, Principal } from "../flow/authenticate.ts";
+import type { Scope } from "../flow/access/grant.ts";
+import type { Issuer } from "../flow/authenticate.ts";
 
 const LOCAL_ISSUER = "minutebook-local";
 const LOCAL_AUDIENCE = "minutebook";
@@ -24,7 +25,7 @@ export interface LocalTokenOptions {
 /** A bearer token, for whoever holds the key. */
 export async function localToken(
   key: KeyObject,
-  grants: Principal["grants"],
+  grants: readonly Scope[],
   { subject = "local", seconds = SECONDS_DEFAULT, now = Date.now() }: LocalTokenOptions = {},
 ): Promise<string> {
   const issuedAt = Math.floor(now / 1_000);

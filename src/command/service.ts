@@ -1,7 +1,8 @@
 /** One process of the service: everything put together, and taken apart again in order. */
 import type { Config } from "../config.ts";
 import { ConfigError } from "../config-error.ts";
-import { authenticator, type Role } from "../flow/authenticate.ts";
+import type { Role } from "../flow/access/grant.ts";
+import { authenticator } from "../flow/authenticate.ts";
 import { type Clock, systemClock } from "../flow/clock.ts";
 import type { Appender } from "../flow/log/append.ts";
 import { openPublished } from "../flow/log/published.ts";
@@ -148,8 +149,10 @@ function servicesOf({
       visibility: openVisibility({ sql: reader, writer: sql, guard, clock }),
       hash: sha256,
     },
-    authenticate: authenticator(foundation.issuers, foundation.principalKey, (issuer, error) => {
-      log.warn({ err: error, issuer }, "keys of an issuer, answered issuer-unavailable");
+    authenticate: authenticator(foundation.issuers, foundation.principalKey, {
+      failed: (issuer, error) => {
+        log.warn({ err: error, issuer }, "keys of an issuer, answered issuer-unavailable");
+      },
     }),
     observer: {
       ...metrics,

@@ -2,7 +2,7 @@
 import { Command, InvalidArgumentError } from "commander";
 import { ROLES } from "../core/control.ts";
 import { readSigningKey } from "../custody.ts";
-import { canBeBound, type Principal, Role } from "../flow/authenticate.ts";
+import { canBeBound, Role, type Scope } from "../flow/access/grant.ts";
 import { CommandError } from "./failure.ts";
 import { DATA_DEFAULT, dataFolder } from "./folder.ts";
 import { localToken } from "./issuer.ts";
@@ -53,7 +53,7 @@ function roles(text: string, before: readonly Role[] = []): Role[] {
 }
 
 /** @throws CommandError `invalid-usage` for namespaces of anybody but viewers */
-function grantsOf({ role, log, namespace }: TokenOptions): Principal["grants"] {
+function grantsOf({ role, log, namespace }: TokenOptions): Scope[] {
   const unbound = namespace && role.find((one) => !canBeBound(one));
   if (unbound !== undefined) {
     throw new CommandError("invalid-usage", `--namespace is for viewers only, not for ${unbound}`);

@@ -13,33 +13,9 @@ import {
   jwtVerify,
 } from "jose";
 import { z } from "zod";
-import { ROLES } from "../core/control.ts";
 import { Problem } from "../core/problem.ts";
-import { IntegerText, LogId } from "../core/unit.ts";
-
-export const Role = z.enum(ROLES);
-export type Role = z.infer<typeof Role>;
-
-const Logs = z.union([z.literal("*"), z.array(LogId)]);
-const Namespaces = z.union([z.literal("*"), z.array(IntegerText)]);
-
-/** Nothing of it may be left out: what is silent must not be everything. */
-const Scope = z.strictObject({ role: Role, logs: Logs, namespaces: Namespaces });
-
-/** Any other role sees all of its logs, so that a bound on it would only look like one. */
-export function canBeBound(role: Role): boolean {
-  return role === "viewer";
-}
-
-const isKept = ({ role, namespaces }: z.infer<typeof Scope>): boolean =>
-  namespaces === "*" || canBeBound(role);
-
-/** A claim's value gives a role on some logs, and for viewers on some namespaces of them. */
-export const Grant = Scope.extend({ claim: z.string().min(1), value: z.string() }).refine(isKept, {
-  path: ["namespaces"],
-  error: "only a viewer can be bound to namespaces",
-});
-export type Grant = z.infer<typeof Grant>;
+import { type Grant, type Holding, type Principal, Scope } from "./access/grant.ts";
+import { type Bearer, holdingsOf, holds, NOTHING_MAPPED, type Standing } from "./access/mapping.ts";
 
 export interface Issuer {
   issuer: string;
@@ -50,20 +26,10 @@ export interface Issuer {
   grants: readonly Grant[] | "claims";
 }
 
-/** Who asks. `id` is opaque: no name of a person reaches a signed or hashed byte. */
-export interface Principal {
-  id: string;
-  grants: readonly {
-    role: Role;
-    logs: "*" | readonly string[];
-    namespaces: "*" | readonly string[];
-  }[];
-}
-
 const CLOCK_TOLERANCE_SECONDS = 30;
 const MAX_AGE_SECONDS = 24 * 3600;
 
-const LocalClaims = z.object({ grants: z.array(Scope.refine(isKept)).min(1) });
+const LocalClaims = z.object({ grants: z.array(Scope).min(1) });
 
 export type Authenticate = (authorization: string | undefined) => Promise<Principal>;
 
@@ -72,15 +38,20 @@ const BEARER = /^Bearer +([A-Z0-9_.-]{1,8192})$/i;
 
 /**
  * @param principalKey secret under which issuer and subject become the principal's id
- * @param failed told why an issuer's keys could not be fetched
- * @returns a function that throws Problem `unauthenticated` for whatever does not verify, and
- *   `issuer-unavailable` while nobody can say whether it does
+ * @param options.failed told why an issuer's keys could not be fetched
+ * @param options.standing what the logs themselves say, and who is barred
+ * @returns a function that throws Problem `unauthenticated` for whatever does not verify, and for who is barred;
+ *   `issuer-unavailable` while nobody can say whether it does; `busy` before anything is known of the logs
  */
 export function authenticator(
   issuers: readonly Issuer[],
   principalKey: Uint8Array,
-  failed?: (issuer: string, error: unknown) => void,
+  options: {
+    failed?: (issuer: string, error: unknown) => void;
+    standing?: () => Standing | Promise<Standing>;
+  } = {},
 ): Authenticate {
+  const { failed, standing = () => NOTHING_MAPPED } = options;
   const byName = new Map(issuers.map((issuer) => [issuer.issuer, issuer]));
   const verified = new VerifiedTokens();
   const read = async (token: string): Promise<Verified> => {
@@ -91,15 +62,19 @@ export function authenticator(
       if (error.code === "issuer-unavailable") failed?.(issuer.issuer, error.cause);
       throw error;
     });
-    const grants =
+    const configured =
       issuer.grants === "claims" ? localGrants(payload) : mapped(payload, issuer.grants);
-    const id = principalId(principalKey, issuer.issuer, payload.sub ?? "");
-    return { principal: { id, grants }, from, until: Math.min(from + KNOWN_MS, endOf(payload)) };
+    const subject = payload.sub ?? "";
+    const id = principalId(principalKey, issuer.issuer, subject);
+    const isLocal = issuer.grants === "claims";
+    const bearer = { id, issuer: issuer.issuer, subject, configured, claims: payload, isLocal };
+    return { bearer, from, until: Math.min(from + KNOWN_MS, endOf(payload)) };
   };
   return async (authorization) => {
     const token = BEARER.exec(authorization ?? "")?.[1];
     if (token === undefined) throw new Problem("unauthenticated");
-    return verified.find(token) ?? verified.keep(token, await read(token));
+    const known = verified.find(token) ?? verified.keep(token, await read(token));
+    return principalOf(known, await standing());
   };
 }
 
@@ -109,9 +84,23 @@ const KNOWN_MAX = 1_000;
 
 /** It holds in [from, until), epoch milliseconds. */
 interface Verified {
-  readonly principal: Principal;
+  readonly bearer: Bearer;
   readonly from: number;
   readonly until: number;
+  /** Worked out once for as long as nothing changes on any log. */
+  worked?: { standing: Standing; principal: Principal };
+}
+
+/** @throws Problem `unauthenticated` for who is barred everywhere: their token is as good as none */
+function principalOf(verified: Verified, standing: Standing): Principal {
+  const { worked, bearer } = verified;
+  if (worked?.standing === standing) return worked.principal;
+  const grants = holdingsOf(bearer, standing);
+  if (grants === undefined) throw new Problem("unauthenticated");
+  const { id, issuer, subject } = bearer;
+  const principal = { id, issuer, subject, grants };
+  verified.worked = { standing, principal };
+  return principal;
 }
 
 /** Of the last seconds: to verify a token takes longer than to decide about many jobs. */
@@ -119,23 +108,21 @@ class VerifiedTokens {
   /** By the whole token; the first one verified first. */
   readonly #known = new Map<string, Verified>();
 
-  find(token: string): Principal | undefined {
+  find(token: string): Verified | undefined {
     const known = this.#known.get(token);
     const now = Date.now();
     // In both directions: a clock that stepped back must not keep a token for as long.
-    return known !== undefined && known.from <= now && now < known.until
-      ? known.principal
-      : undefined;
+    return known !== undefined && known.from <= now && now < known.until ? known : undefined;
   }
 
-  keep(token: string, verified: Verified): Principal {
+  keep(token: string, verified: Verified): Verified {
     this.#known.delete(token);
     this.#known.set(token, verified);
     for (const [other, { until }] of this.#known) {
       if (verified.from < until && this.#known.size <= KNOWN_MAX) break;
       this.#known.delete(other);
     }
-    return verified.principal;
+    return verified;
   }
 }
 
@@ -173,14 +160,13 @@ function claimedIssuer(token: string): string | undefined {
   }
 }
 
-function mapped(payload: JWTPayload, grants: readonly Grant[]): Principal["grants"] {
-  return grants.filter(({ claim, value }) => {
-    const held = payload[claim];
-    return Array.isArray(held) ? held.includes(value) : held === value;
-  });
+function mapped(payload: JWTPayload, grants: readonly Grant[]): Holding[] {
+  return grants
+    .filter(({ claim, value }) => holds(payload, claim, value))
+    .map(({ role, logs, namespaces }) => ({ role, logs, namespaces }));
 }
 
-function localGrants(payload: JWTPayload): Principal["grants"] {
+function localGrants(payload: JWTPayload): readonly Holding[] {
   const claims = LocalClaims.safeParse(payload);
   if (!claims.success) throw new Problem("unauthenticated");
   return claims.data.grants;

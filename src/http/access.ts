@@ -4,7 +4,7 @@
  * forbidden thing and a missing one look the same.
  */
 import { Problem } from "../core/problem.ts";
-import type { Principal, Role } from "../flow/authenticate.ts";
+import { covers, type Principal, type Role } from "../flow/access/grant.ts";
 
 /**
  * `runner`: the signed statement in the body is the credential. `anyone`: nothing is asked. `public`:
@@ -90,12 +90,13 @@ export function admitCaller(route: GuardedRoute, principal: Principal): Caller {
 }
 
 /** Also of whoever has none: a public log is read without any. */
-export function callerOf(route: Route, { id, grants }: Principal): Caller {
-  return { id, grants: grants.filter(({ role }) => ACCESS[route].includes(role)) };
+export function callerOf(route: Route, principal: Principal): Caller {
+  const grants = principal.grants.filter(({ role }) => ACCESS[route].includes(role));
+  return { ...principal, grants };
 }
 
 export function seesLog({ grants }: Caller, log: string): boolean {
-  return grants.some(({ logs }) => logs === "*" || logs.includes(log));
+  return grants.some((grant) => covers(grant, log));
 }
 
 /** @throws Problem `not-found` for another tenant's log, whether or not there is one */
@@ -115,8 +116,9 @@ export function assertAllLogs({ grants }: Caller): void {
 export function visibleNamespaces(caller: Caller, log: string): bigint[] | undefined {
   assertLog(caller, log);
   const seen = new Set<bigint>();
-  for (const { logs, namespaces } of caller.grants) {
-    if (logs !== "*" && !logs.includes(log)) continue;
+  for (const grant of caller.grants) {
+    if (!covers(grant, log)) continue;
+    const { namespaces } = grant;
     if (namespaces === "*") return undefined;
     for (const namespace of namespaces) seen.add(BigInt(namespace));
   }
@@ -142,8 +144,8 @@ export type Reach = "entries" | "hashes";
 export function reachOf(caller: Caller, log: string, isPublic: boolean): Reach {
   if (isPublic) return "entries";
   assertLog(caller, log);
-  const whole = caller.grants.some(({ role, logs, namespaces }) => {
-    return role !== "witness" && namespaces === "*" && (logs === "*" || logs.includes(log));
+  const whole = caller.grants.some((grant) => {
+    return grant.role !== "witness" && grant.namespaces === "*" && covers(grant, log);
   });
   return whole ? "entries" : "hashes";
 }

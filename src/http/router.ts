@@ -40,7 +40,7 @@ export interface Observer {
 
 type Environment = { Bindings: HttpBindings };
 
-const NOBODY = { id: "", grants: [] };
+const NOBODY = { id: "", issuer: "", subject: "", grants: [] };
 
 export class Router {
   readonly #app = new Hono<Environment>();

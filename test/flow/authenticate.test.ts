@@ -237,7 +237,7 @@ test.each<[string, RequestListener]>([
   async (_, answer) => {
     const failed = vi.fn();
     const key = remoteKeys(await issuerAt(answer), 200);
-    const remote = authenticator([{ ...issuer, key }], SECRET, failed);
+    const remote = authenticator([{ ...issuer, key }], SECRET, { failed });
     const asked = remote(`Bearer ${await token()}`);
     await expect(asked).rejects.toMatchObject({ code: "issuer-unavailable", status: 503 });
     expect(failed).toHaveBeenCalledExactlyOnceWith(issuer.issuer, expect.any(Error));

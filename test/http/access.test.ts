@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { ROLES } from "../../src/core/control.ts";
-import type { Role } from "../../src/flow/authenticate.ts";
+import type { Role } from "../../src/flow/access/grant.ts";
 import { ACCESS, ROUTES, type Route } from "../../src/http/access.ts";
 import { kidOf } from "../core/history.ts";
 import { reported } from "../flow/door.ts";

@@ -9,7 +9,7 @@ import { type Config, readConfig } from "../../src/config.ts";
 import { ROLES } from "../../src/core/control.ts";
 import type { EnrolledRunner } from "../../src/core/entry.ts";
 import { heldKeys } from "../../src/custody.ts";
-import type { Principal, Role } from "../../src/flow/authenticate.ts";
+import type { Role, Scope } from "../../src/flow/access/grant.ts";
 import type { HeldKeys } from "../../src/flow/key/standing.ts";
 import { folderArchive } from "../../src/store/archive-folder.ts";
 import { openLog } from "../../src/telemetry.ts";
@@ -83,10 +83,11 @@ async function started(
   return await startOn(foundation, { config, log, clock });
 }
 
-type Scope = Partial<Omit<Principal["grants"][number], "role">>;
-
 /** A token with these roles on all that there is, or on less. */
-export async function tokenOf(roles: readonly Role[], scope: Scope = {}): Promise<string> {
+export async function tokenOf(
+  roles: readonly Role[],
+  scope: Partial<Omit<Scope, "role">> = {},
+): Promise<string> {
   const grants = roles.map((role) => ({ role, logs: "*", namespaces: "*", ...scope }) as const);
   return await localToken(ISSUER_KEY, grants, { subject: roles.join(" ") });
 }

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { Role } from "../../src/flow/authenticate.ts";
+import type { Role } from "../../src/flow/access/grant.ts";
 import { type Answered, ask, everybody, sealedSize, tokenOf } from "./house.ts";
 import { openServedLog, problem, type ServedLog } from "./served-log.ts";
 import { readLog } from "./static-client.ts";
