@@ -50,6 +50,17 @@ export const PROBLEMS = {
   "invalid-factor": [422, "A factor is a decimal, a/b, or monthly_minutes/300000"],
   "project-factors-not-applicable": [422, "Only hosted runners of dotcom have project factors"],
   "approval-required": [409, "This log needs a second person's approval"],
+  "approver-needed": [409, "Under dual control the role mapping names an approver"],
+  "proposal-ended": [409, "This proposal was approved, refused or withdrawn already"],
+  "proposal-expired": [410, "The time to decide about this proposal is over"],
+  "same-person": [403, "Who proposed it cannot approve it"],
+  "invalid-approval": [422, "Not a fresh ID token of an approver for just this proposal"],
+  "token-says-too-much": [422, "The ID token holds more than an approval needs: ask for openid alone"],
+  "already-decided": [409, "Somebody else has decided this meanwhile, or it was done before"],
+  "exceeds-original": [409, "More than what is left of what was charged or adjusted"],
+  "already-reversed": [409, "This line was taken back already"],
+  "part-of-credit-run": [409, "A credit run is taken back as a whole, by a credit run"],
+  "not-billable-usage": [422, "Only what was charged can be adjusted: billable usage"],
   "months-in-order": [409, "Months close in order, and only the last closing can be withdrawn"],
   // later, and nothing was accepted
   busy: [503, "Too much at once: try again later"],
@@ -82,4 +93,9 @@ export class Problem extends Error {
   get title(): string {
     return PROBLEMS[this.code][1];
   }
+}
+
+/** Of an entry whose member has the right shape, and is not what may be said there. */
+export function misshapen(kind: string, member: string): never {
+  throw new Problem("invalid-request", { kind, members: [member] });
 }

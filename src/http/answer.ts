@@ -1,6 +1,6 @@
 /** JSON answers; nothing that is about usage may lie in anybody's cache. */
 import { encodeBase64 } from "../core/text.ts";
-import type { Receipt } from "../flow/log/commit.ts";
+import type { Receipt } from "../flow/log/commit-entry.ts";
 
 const HEADERS = { "content-type": "application/json", "cache-control": "no-store" };
 

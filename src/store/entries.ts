@@ -130,7 +130,7 @@ export async function readControl(
     where log = ${log} and index > ${range.after} and index <= ${range.upTo}
       and kind in (
         'enrolment', 'key', 'key_rotated', 'key_revoked', 'rate_card', 'project_class', 'quota',
-        'month_closing', 'month_closing_withdrawn'
+        'month_closing', 'month_closing_withdrawn', 'mode'
       )
     order by index
     limit ${range.limit}

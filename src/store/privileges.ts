@@ -2,10 +2,11 @@
  * What the service may be connected as. Grants and triggers guard the log only against roles that
  * can lift neither, so a process looks at its own role before it does anything else.
  */
+import { BESIDE_TABLES } from "../core/beside.ts";
 import type { Sql } from "./connect.ts";
 
 /** What a trigger fires for, and when: bits of pg_trigger.tgtype. */
-const [ROW, BEFORE, DELETE, UPDATE, TRUNCATE] = [1, 2, 8, 16, 32];
+const [ROW, BEFORE, INSERT, DELETE, UPDATE, TRUNCATE] = [1, 2, 4, 8, 16, 32];
 
 /** Written once: no role of the service changes or removes their rows, and a trigger refuses the owner. */
 const CHANGE = BEFORE | DELETE | UPDATE;
@@ -17,6 +18,7 @@ const GUARDED = {
   checkpoints: CHANGE | TRUNCATE,
   cosignatures: CHANGE | TRUNCATE,
   first_keys: CHANGE | TRUNCATE,
+  ...Object.fromEntries(BESIDE_TABLES.map((table) => [table, CHANGE])),
 };
 const APPEND_ONLY = Object.keys(GUARDED);
 
@@ -34,6 +36,12 @@ const GUARDS = [
     name: "checkpoints_kept",
     refuses: "refuse_kept",
     events: ROW | BEFORE | DELETE,
+  },
+  {
+    table: "proposal_ends",
+    name: "proposal_ends_second_person",
+    refuses: "refuse_same_person",
+    events: ROW | BEFORE | INSERT,
   },
 ];
 

@@ -2,6 +2,10 @@
  * Derived tables made anew beside the ones that stand, in temporary tables of one transaction of the
  * owner; then compared with them, and put in their place.
  */
+import { BESIDE_TABLES, type BesideRow } from "../core/beside.ts";
+import { insertRows } from "./beside.ts";
+import { foldInto } from "./buckets.ts";
+import { CLOSED_TABLES, type ClosedMonth, insertClosed } from "./closed.ts";
 import type { Transaction } from "./connect.ts";
 import type { HeadRow, JobRow, KeyRow, ReportRow, TypedColumns } from "./snapshots.ts";
 
@@ -10,10 +14,16 @@ const DERIVED = {
   jobs: "kept",
   reports: "kept",
   keys: "kept",
+  ...kept(BESIDE_TABLES),
+  ...kept(CLOSED_TABLES),
   heads: "replaced",
   watermarks: "replaced",
   usage_buckets: "replaced",
 } as const;
+function kept<T extends string>(tables: readonly T[]): Record<T, "kept"> {
+  return Object.fromEntries(tables.map((table) => [table, "kept"])) as Record<T, "kept">;
+}
+
 export type DerivedTable = keyof typeof DERIVED;
 export const DERIVED_TABLES = Object.keys(DERIVED) as DerivedTable[];
 
@@ -65,6 +75,7 @@ export interface Page {
   jobs: JobRow[];
   reports: ReportRow[];
   keys: KeyRow[];
+  beside: BesideRow[];
 }
 
 export async function insertPage(tx: Transaction, page: Page): Promise<void> {
@@ -73,6 +84,7 @@ export async function insertPage(tx: Transaction, page: Page): Promise<void> {
   await insert(tx, scratch("jobs"), log, page.jobs);
   await insert(tx, scratch("reports"), log, page.reports);
   await insert(tx, scratch("keys"), log, page.keys);
+  await insertRows(tx, log, page.beside, scratch);
 }
 
 export async function insertHead(tx: Transaction, log: string, head: HeadRow): Promise<void> {
@@ -95,19 +107,18 @@ export async function insertWatermark(
 
 /** Sums what was derived, as of each log's watermark. */
 export async function sumScratch(tx: Transaction): Promise<void> {
-  await tx`
-    insert into scratch_usage_buckets (
-      log, tracking, billing_month, usage_month, namespace_id, project_id, runner_id, runner_uuid,
-      machine_type, not_billable, jobs, duration_ms, compute_ms, last_index
-    )
-    select
-      u.log, tracking, billing_month, usage_month, namespace_id, project_id, runner_id, runner_uuid,
-      machine_type, not_billable, count(*), sum(duration_ms), sum(compute_ms), max(index)
-    from scratch_usages as u
-    join scratch_watermarks as w on w.log = u.log and u.index < w.size
-    group by
-      u.log, tracking, billing_month, usage_month, namespace_id, project_id, runner_id, runner_uuid,
-      machine_type, not_billable`;
+  const tables = { usages: "scratch_usages", adjustments: scratch("adjustments") };
+  const marks = await tx<{ log: string; size: bigint }[]>`
+    select log, size from scratch_watermarks order by log`;
+  for (const { log, size } of marks) {
+    await foldInto(tx, scratch("usage_buckets"), { log, from: 0n, to: size }, tables);
+  }
+  const closed = await tx<ClosedMonth[]>`
+    select log, month, closing as size
+    from scratch_month_ends
+    join scratch_watermarks using (log)
+    where closing <= size`;
+  for (const month of closed) await insertClosed(tx, month, tables, scratch);
 }
 
 export async function balance(tx: Transaction, table: DerivedTable): Promise<Balance> {
@@ -120,7 +131,7 @@ export async function balance(tx: Transaction, table: DerivedTable): Promise<Bal
 }
 
 /**
- * Puts the derived rows in place. Of jobs, reports and keys only what is missing: their triggers
+ * Puts the derived rows in place. Of those that are kept only what is missing: their triggers
  * refuse the rest, and an answer that was given is not for a rebuild to take back.
  */
 export async function replace(tx: Transaction, table: DerivedTable): Promise<void> {

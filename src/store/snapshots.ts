@@ -4,6 +4,7 @@
  */
 import type { Hash } from "../core/hash.ts";
 import type { Sql, Transaction } from "./connect.ts";
+import { instant } from "./instant.ts";
 
 /** A connection of its own, in a read-only transaction; `end` gives it back. */
 export interface Snapshot {
@@ -79,20 +80,6 @@ async function openStream<Row extends Positioned>(
       await sql`close ${sql(name)}`;
     },
   };
-}
-
-/**
- * As the log writes instants, and what the log cannot write (infinity, before Christ, microseconds)
- * as PostgreSQL does: no Date has all that a column can be made to hold.
- */
-function instant(sql: Sql | Transaction, column: string) {
-  return sql`
-    case
-      when ${sql(column)} >= '0001-01-01 00:00Z' and ${sql(column)} < '10000-01-01 00:00Z'
-        and ${sql(column)} = date_trunc('milliseconds', ${sql(column)})
-      then to_char(${sql(column)} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')
-      else ${sql(column)}::text
-    end as ${sql(column)}`;
 }
 
 /** Of usage entries; null for every other kind. Instants are texts. */

@@ -2,6 +2,7 @@
  * What the tables beside the log must hold because of one entry, from its bytes (DESIGN §1, invariant
  * 1). Checking compares with it, rebuilding writes it; only append says it a first time.
  */
+import { type BesideRow, rowsBeside } from "../../core/beside.ts";
 import { type DispositionLine, decodeEntry, type Entry, type EntryOf } from "../../core/entry.ts";
 import type { Hash, Sha256 } from "../../core/hash.ts";
 import { parseCanonical } from "../../core/json.ts";
@@ -31,6 +32,8 @@ export interface Derived {
   jobs: JobRow[];
   reports: ReportRow[];
   keys: KeyRow[];
+  /** Of the tables of financial control. */
+  beside: BesideRow[];
   /** Of usage, conflict and hold. */
   signed?: Signed;
 }
@@ -86,7 +89,8 @@ export function derive(
   cited: Cited,
   hash: Sha256,
 ): Derived | undefined {
-  const nothing = { typed: UNTYPED, jobs: [], reports: [], keys: [] };
+  const beside = rowsBeside(entry);
+  const nothing = { typed: UNTYPED, jobs: [], reports: [], keys: [], beside };
   switch (entry.kind) {
     case "usage":
     case "conflict":

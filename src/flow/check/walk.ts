@@ -1,8 +1,10 @@
 /** One log from index 0 to its end, each entry and each row beside it from the bytes. */
+import { BESIDE_TABLES, type BesideTable } from "../../core/beside.ts";
 import { CONTROL_KINDS, decodeEntry, type Entry, GENESIS_PREV } from "../../core/entry.ts";
 import { type Hash, leafHash, type Sha256 } from "../../core/hash.ts";
 import { Prefix } from "../../core/prefix.ts";
 import { equal } from "../../core/text.ts";
+import { type BesideRead, besideRows } from "../../store/beside.ts";
 import {
   type EntryRow,
   entryRows,
@@ -38,6 +40,13 @@ interface Last {
   computed: Hash;
 }
 
+interface Besides {
+  jobs: Beside<JobRow>;
+  reports: Beside<ReportRow>;
+  keys: Beside<KeyRow>;
+  control: ReadonlyMap<BesideTable, Beside<BesideRead>>;
+}
+
 export class Walk {
   readonly #snapshot: Snapshot;
   readonly #log: string;
@@ -45,32 +54,35 @@ export class Walk {
   readonly #jobs: Beside<JobRow>;
   readonly #reports: Beside<ReportRow>;
   readonly #keys: Beside<KeyRow>;
+  readonly #control: ReadonlyMap<BesideTable, Beside<BesideRead>>;
   #prefix: Prefix | undefined;
   #last: Last | undefined;
   #head: WalkedHead = { size: 0n, leaf: GENESIS_PREV, at: "", control_index: -1n };
 
-  private constructor(
-    snapshot: Snapshot,
-    log: string,
-    hash: Sha256,
-    beside: { jobs: Beside<JobRow>; reports: Beside<ReportRow>; keys: Beside<KeyRow> },
-  ) {
+  private constructor(snapshot: Snapshot, log: string, hash: Sha256, beside: Besides) {
     this.#snapshot = snapshot;
     this.#log = log;
     this.#hash = hash;
     this.#jobs = beside.jobs;
     this.#reports = beside.reports;
     this.#keys = beside.keys;
+    this.#control = beside.control;
   }
 
   static async start(snapshot: Snapshot, log: string, hash: Sha256): Promise<Walk> {
     const jobs = await snapshot.stream<JobRow>("jobs_by_index", jobRows(log));
     const reports = await snapshot.stream<ReportRow>("reports_by_entry", reportRows(log));
     const keys = await snapshot.stream<KeyRow>("keys_by_index", keyRows(log));
+    const control = new Map<BesideTable, Beside<BesideRead>>();
+    for (const table of BESIDE_TABLES) {
+      const rows = await snapshot.stream<BesideRead>(`${table}_by_entry`, besideRows(log, table));
+      control.set(table, new Beside({ log, table }, "index", rows));
+    }
     return new Walk(snapshot, log, hash, {
       jobs: new Beside({ log, table: "jobs" }, "index", jobs),
       reports: new Beside({ log, table: "reports" }, "recorded", reports),
       keys: new Beside({ log, table: "keys" }, "index", keys),
+      control,
     });
   }
 
@@ -131,7 +143,7 @@ export class Walk {
   }
 
   #besides() {
-    return [this.#jobs, this.#reports, this.#keys];
+    return [this.#jobs, this.#reports, this.#keys, ...this.#control.values()];
   }
 
   /** What the body says: columns, rows beside, and whether it was judged as it must be. */
@@ -163,6 +175,13 @@ export class Walk {
     yield* this.#jobs.compare(row.index, derived.jobs);
     yield* this.#reports.compare(row.index, derived.reports);
     yield* this.#keys.compare(row.index, derived.keys);
+    for (const [table, rows] of this.#control) {
+      const own = derived.beside.filter((each) => each.table === table);
+      yield* rows.compare(
+        row.index,
+        own.map((each) => ({ position: row.index, ...each.row })),
+      );
+    }
   }
 
   /** The prefix that judges an entry; of entry 0, the one that it begins. */

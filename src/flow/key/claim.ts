@@ -2,7 +2,7 @@
 import type { Prefix } from "../../core/prefix.ts";
 import { Problem } from "../../core/problem.ts";
 import type { Appender } from "../log/append.ts";
-import type { Receipt } from "../log/commit.ts";
+import type { Receipt } from "../log/commit-entry.ts";
 import { tokenDigest } from "./enrol.ts";
 import { provenClaim } from "./statement.ts";
 

@@ -6,7 +6,7 @@ import { epochMs, instantText } from "../../core/unit.ts";
 import type { Random } from "../clock.ts";
 import type { Appender } from "../log/append.ts";
 import { salt } from "../log/chain.ts";
-import type { Receipt } from "../log/commit.ts";
+import type { Receipt } from "../log/commit-entry.ts";
 import { sha256 } from "../report/signature.ts";
 
 const CLAIM_SECONDS = 24 * 3_600;

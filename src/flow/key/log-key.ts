@@ -9,7 +9,7 @@ import { readSeal } from "../../store/seals.ts";
 import type { Random } from "../clock.ts";
 import type { Appender } from "../log/append.ts";
 import { salt } from "../log/chain.ts";
-import type { Receipt } from "../log/commit.ts";
+import type { Receipt } from "../log/commit-entry.ts";
 import type { Keyring } from "./keyring.ts";
 import type { KeyState, StandingKey } from "./standing.ts";
 

@@ -4,7 +4,7 @@ import { BODY } from "../../core/entry.ts";
 import type { Random } from "../clock.ts";
 import type { Appender } from "../log/append.ts";
 import { salt } from "../log/chain.ts";
-import type { Receipt } from "../log/commit.ts";
+import type { Receipt } from "../log/commit-entry.ts";
 
 export const Revocation = BODY.key_revoked.pick({ last_trusted_counter: true, reason: true });
 export type Revocation = z.infer<typeof Revocation>;

@@ -4,7 +4,7 @@ import { Problem } from "../../core/problem.ts";
 import type { Claim, Rotation } from "../../core/report.ts";
 import { findRotation } from "../../store/entries.ts";
 import type { Appender } from "../log/append.ts";
-import type { Receipt } from "../log/commit.ts";
+import type { Receipt } from "../log/commit-entry.ts";
 import type { Directory } from "../report/directory.ts";
 import { provenClaim, provenRotation, type Statement } from "./statement.ts";
 

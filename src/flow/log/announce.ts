@@ -5,7 +5,7 @@ import { readService } from "../../store/entries.ts";
 import type { Random } from "../clock.ts";
 import type { Appender } from "./append.ts";
 import { salt } from "./chain.ts";
-import type { Receipt } from "./commit.ts";
+import type { Receipt } from "./commit-entry.ts";
 
 /** `version` is three numbers, as 1.2.3; `schema_sha256` the hash of the migrations, base64. */
 export interface ServiceVersion {

@@ -4,7 +4,7 @@
  *
  * Many processes append to one log. Each queues at the head row for one short READ COMMITTED
  * transaction and decides under that lock; what was judged before it at another control index is
- * judged again (commit.ts).
+ * judged again (held.ts).
  */
 import { type Body, decodeEntry, GENESIS_PREV, type Kind } from "../../core/entry.ts";
 import type { Prefix } from "../../core/prefix.ts";
@@ -17,17 +17,16 @@ import { createHead, lockCreation } from "../../store/heads.ts";
 import { createMark } from "../../store/quota-marks.ts";
 import { transact } from "../../store/transact.ts";
 import { Chain } from "./chain.ts";
+import { commitReports } from "./commit.ts";
 import {
-  type Committing,
   commitEntry,
-  commitReports,
+  commitTogether,
   type Make,
-  type Memory,
   type Receipt,
-  readPrefix,
-  remembered,
-} from "./commit.ts";
+  type Together,
+} from "./commit-entry.ts";
 import { failureOf, spoken } from "./failure.ts";
+import { type Committing, type Memory, readPrefix, remembered } from "./held.ts";
 import { Lanes } from "./lane.ts";
 import { commitArchived, type Replay } from "./replay.ts";
 import type { Fit, Outcome } from "./settle.ts";
@@ -42,6 +41,8 @@ export interface Appender {
   reports(log: string, verdicts: readonly Fit[]): Promise<Outcome[]>;
   /** Any entry but a report's. @throws Problem as `admit` and `make` say, and as `reports` does */
   control<K extends Kind>(log: string, kind: K, make: Make<K>): Promise<Receipt>;
+  /** Several entries that stand together or not at all. @throws Problem as `control` does */
+  together<T>(log: string, make: Together<T>): Promise<T>;
   /**
    * The prefix as this process last read it, read on if that was before entry `atLeast`−1. It is the one
    * that commits go on with, and moves on with them: ask again rather than keep it.
@@ -110,6 +111,7 @@ export function openAppender(options: AppendOptions): Appender {
 
   return {
     control: (log, kind, make) => alone(log, (memory) => commitEntry(options, memory, kind, make)),
+    together: (log, make) => alone(log, (memory) => commitTogether(options, memory, make)),
     archived: (log, work) => alone(log, (memory) => commitArchived(options, memory, work)),
     prefix: async (log, atLeast = 0n) => {
       const memory = lanes.remembered(log);

@@ -8,7 +8,7 @@ import type { Keyring } from "../key/keyring.ts";
 import { announce, type ServiceVersion } from "./announce.ts";
 import type { Appender } from "./append.ts";
 import { salt } from "./chain.ts";
-import type { Receipt } from "./commit.ts";
+import type { Receipt } from "./commit-entry.ts";
 
 const SKEW_MS = "300000"; // 300 s
 const DURATION_CAP_MS = "2678400000"; // 31 days

@@ -8,6 +8,7 @@ import { leafHash, type Sha256 } from "../../core/hash.ts";
 import { Prefix } from "../../core/prefix.ts";
 import { equal } from "../../core/text.ts";
 import type { UsageColumns } from "../../core/typed.ts";
+import { insertBeside } from "../../store/beside.ts";
 import type { Sql, Transaction } from "../../store/connect.ts";
 import { insertEntries, type NewEntry, readGenesis } from "../../store/entries.ts";
 import { createHead, type Head, lockCreation, lockHead, moveHead } from "../../store/heads.ts";
@@ -20,7 +21,7 @@ import type { TypedColumns } from "../../store/snapshots.ts";
 import { transact } from "../../store/transact.ts";
 import { limitTransaction } from "../../store/transaction.ts";
 import { citedBy, type Derived, derive } from "../check/derive.ts";
-import type { Committing, Memory } from "./commit.ts";
+import type { Committing, Memory } from "./held.ts";
 import { isProven } from "./proven-entry.ts";
 import { catchUp, recall } from "./recall.ts";
 import { RecoveryError } from "./recovery.ts";
@@ -220,6 +221,7 @@ async function insertPage(tx: Transaction, log: string, page: readonly Taken[]):
   const jobs = page.flatMap(({ derived }) => derived.jobs);
   const reports = page.flatMap(({ derived }) => derived.reports);
   const keys = page.flatMap(({ derived }) => derived.keys);
+  const beside = page.flatMap(({ derived }) => derived.beside);
   const stored = page.map((taken) => taken.stored);
   await Promise.all([
     insertEntries(
@@ -251,6 +253,7 @@ async function insertPage(tx: Transaction, log: string, page: readonly Taken[]):
     ...keys.map(({ kid, index, public_key: publicKey }) =>
       insertKey(tx, { kid, log, index, publicKey }),
     ),
+    insertBeside(tx, log, beside),
   ]);
 }
 

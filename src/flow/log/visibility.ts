@@ -8,7 +8,7 @@ import { transact } from "../../store/transact.ts";
 import type { Clock, Random } from "../clock.ts";
 import type { Appender } from "./append.ts";
 import { salt } from "./chain.ts";
-import type { Receipt } from "./commit.ts";
+import type { Receipt } from "./commit-entry.ts";
 import type { SealGuard } from "./guard.ts";
 
 export const NewVisibility = BODY.visibility.pick({ public: true });

@@ -4,7 +4,7 @@
  */
 import { Problem } from "../../core/problem.ts";
 import type { NamespaceKey } from "../../core/quota/live.ts";
-import type { Receipt } from "../log/commit.ts";
+import type { Receipt } from "../log/commit-entry.ts";
 import { type Asking, askNamespace } from "./ask.ts";
 
 /** Any figures that hold the entry will do. */

@@ -4,7 +4,7 @@ import { BODY } from "../../core/entry.ts";
 import type { Random } from "../clock.ts";
 import type { Appender } from "../log/append.ts";
 import { salt } from "../log/chain.ts";
-import type { Receipt } from "../log/commit.ts";
+import type { Receipt } from "../log/commit-entry.ts";
 
 export const NewClass = BODY.project_class.omit({ approval: true, by: true, salt: true });
 export type NewClass = z.infer<typeof NewClass>;

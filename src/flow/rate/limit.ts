@@ -6,7 +6,7 @@ import { readEntry } from "../../store/entries.ts";
 import type { Random } from "../clock.ts";
 import type { Appender } from "../log/append.ts";
 import { salt } from "../log/chain.ts";
-import type { Receipt } from "../log/commit.ts";
+import type { Receipt } from "../log/commit-entry.ts";
 import { decodedAs } from "../usage/show.ts";
 import { repeats } from "./repeat.ts";
 

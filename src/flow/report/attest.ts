@@ -3,7 +3,7 @@ import { readCompact } from "../../core/jws.ts";
 import { Problem } from "../../core/problem.ts";
 import { Attestation, TYP } from "../../core/report.ts";
 import type { Appender } from "../log/append.ts";
-import type { Receipt } from "../log/commit.ts";
+import type { Receipt } from "../log/commit-entry.ts";
 import type { Directory } from "./directory.ts";
 import { examine } from "./examine.ts";
 

@@ -156,6 +156,7 @@ class Scan {
         jobs: page.flatMap(({ jobs }) => jobs),
         reports: page.flatMap(({ reports }) => reports),
         keys: page.flatMap(({ keys }) => keys),
+        beside: page.flatMap(({ beside }) => beside),
       });
       onProgress(this.#head.size);
     }

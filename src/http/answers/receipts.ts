@@ -16,7 +16,7 @@ import type { Claimed } from "../../flow/key/claim.ts";
 import type { Enrolled } from "../../flow/key/enrol.ts";
 import { NewLogKey } from "../../flow/key/log-key.ts";
 import type { Rotated } from "../../flow/key/rotate.ts";
-import type * as commit from "../../flow/log/commit.ts";
+import type * as commit from "../../flow/log/commit-entry.ts";
 import type { create } from "../../flow/log/create.ts";
 import { NewVisibility } from "../../flow/log/visibility.ts";
 import type { attest } from "../../flow/report/attest.ts";

@@ -7,7 +7,7 @@ import { Problem } from "../../../src/core/problem.ts";
 import { quotaAt } from "../../../src/core/quota/quota.ts";
 import { epochMs, instantText } from "../../../src/core/unit.ts";
 import { check } from "../../../src/flow/check/check.ts";
-import type { Receipt } from "../../../src/flow/log/commit.ts";
+import type { Receipt } from "../../../src/flow/log/commit-entry.ts";
 import { isProven } from "../../../src/flow/log/proven-entry.ts";
 import { limit, type NewLimit } from "../../../src/flow/rate/limit.ts";
 import { type NewPack, pack } from "../../../src/flow/rate/pack.ts";
