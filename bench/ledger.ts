@@ -127,7 +127,11 @@ export async function found(
   const parts = { appender, random: randomBytes };
   const effective_from = "2020-01-01T00:00:00.000Z";
   const genesis = { unique_id, platform: "dotcom", billing_from: effective_from };
-  const { log } = await create({ ...parts, keyring: KEYRING }, NewLog.parse(genesis));
+  const { log } = await create(
+    { ...parts, keyring: KEYRING, roles: [] },
+    BY,
+    NewLog.parse(genesis),
+  );
   await card(
     parts,
     { log, by: BY },

@@ -72,7 +72,8 @@ async function populate({ appender }: Ledger, sizes: Sizes): Promise<Fleet[]> {
       fleets.push((await found(appender, unique_id)).fleet);
     } else {
       const genesis = { unique_id, platform: "dotcom", billing_from: LONG_AGO };
-      await create({ appender, keyring: KEYRING, random: randomBytes }, NewLog.parse(genesis));
+      const creating = { appender, keyring: KEYRING, random: randomBytes, roles: [] };
+      await create(creating, "p_bench", NewLog.parse(genesis));
     }
   }
   return fleets;

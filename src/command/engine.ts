@@ -2,6 +2,7 @@
 import { randomBytes } from "node:crypto";
 import { availableParallelism } from "node:os";
 import type { Config } from "../config.ts";
+import { configuredRoles } from "../flow/access/configured.ts";
 import type { Clock } from "../flow/clock.ts";
 import { openKeyring } from "../flow/key/keyring.ts";
 import type { ServiceVersion } from "../flow/log/announce.ts";
@@ -98,6 +99,7 @@ export function startEngine(options: {
     flow: {
       ...{ verifier, appender, directory, register, intake, receipts, random, service, keyring },
       quota,
+      roles: configuredRoles(foundation.issuers),
     },
     guard,
     metrics,

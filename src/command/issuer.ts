@@ -29,7 +29,8 @@ export async function localToken(
   { subject = "local", seconds = SECONDS_DEFAULT, now = Date.now() }: LocalTokenOptions = {},
 ): Promise<string> {
   const issuedAt = Math.floor(now / 1_000);
-  return await new SignJWT({ grants })
+  const roles = [...new Set(grants.map(({ role }) => role))];
+  return await new SignJWT({ grants, roles })
     .setProtectedHeader({ alg: ALGORITHM })
     .setIssuer(LOCAL_ISSUER)
     .setAudience(LOCAL_AUDIENCE)

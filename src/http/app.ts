@@ -2,9 +2,9 @@
 import type { HttpBindings } from "@hono/node-server";
 import type { Hono } from "hono";
 import type { Authenticate } from "../flow/authenticate.ts";
-import type { Random } from "../flow/clock.ts";
 import type { Keyring } from "../flow/key/keyring.ts";
 import type { ServiceVersion } from "../flow/log/announce.ts";
+import type { Creating } from "../flow/log/create.ts";
 import type { Serving } from "../flow/log/serve.ts";
 import type { Quotaing } from "../flow/quota/decide.ts";
 import type { Readiness } from "../flow/ready.ts";
@@ -27,7 +27,7 @@ import { type Observer, Router } from "./router.ts";
 import { runnerRoutes } from "./runner.ts";
 
 export interface Services {
-  flow: Ingesting & { random: Random; service: ServiceVersion; keyring: Keyring; quota: Quotaing };
+  flow: Ingesting & Creating & { service: ServiceVersion; keyring: Keyring; quota: Quotaing };
   reading: Showing & Parameters<typeof usage>[0];
   serving: Serving;
   authenticate: Authenticate;

@@ -17,7 +17,7 @@ import type { Router } from "./router.ts";
 export function operatorRoutes(router: Router, { flow, reading }: Services): void {
   router.guarded("POST /v1/logs", async (ask, caller) => {
     assertAllLogs(caller);
-    const { log, ...receipt } = await create(flow, await readJson(ask, NewLog));
+    const { log, ...receipt } = await create(flow, caller.id, await readJson(ask, NewLog));
     const [identity] = await identify(flow.keyring, [log]);
     return answerReceipt(receipt, { log, ...identity });
   });

@@ -3,6 +3,7 @@ import { hash } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { localIssuer } from "../../src/command/issuer.ts";
 import {
   decodeEntry,
   type EnrolledRunner,
@@ -15,6 +16,7 @@ import { canonical, type Json } from "../../src/core/json.ts";
 import { compact, headerSegment } from "../../src/core/jws.ts";
 import { type Report, TYP } from "../../src/core/report.ts";
 import { encodeBase64, encodeUtf8, equal } from "../../src/core/text.ts";
+import { configuredRoles } from "../../src/flow/access/configured.ts";
 import { claim } from "../../src/flow/key/claim.ts";
 import { enrol, tokenDigest } from "../../src/flow/key/enrol.ts";
 import { openKeyring } from "../../src/flow/key/keyring.ts";
@@ -86,7 +88,9 @@ export function openDoor(sql: Sql, options: DoorOptions) {
   const receipts = openReceipts({ keyring, clock, hash: sha256, failed });
   const register = openRegister({ sql, clock, failed });
   const intake = openIntake(options.intake);
-  const flow = { appender, directory, intake, keyring, random, receipts, register, verifier };
+  const roles = configuredRoles([localIssuer(testKey(31).privateKey)]);
+  const signed = { directory, intake, keyring, receipts, register, verifier };
+  const flow = { appender, random, roles, ...signed };
   return Object.assign(door, flow, {
     guard,
     submit: (...texts: string[]): Promise<Ingested> => ingest(flow, texts),
@@ -131,7 +135,7 @@ export async function newLog(
   { card = CARD, ...body }: Partial<NewLog> & { card?: typeof CARD | "none" } = {},
 ): Promise<string> {
   const input = { unique_id, platform: "dotcom", billing_from: LONG_AGO, ...body };
-  const { log } = await create(door, NewLog.parse(input));
+  const { log } = await create(door, "p_operator", NewLog.parse(input));
   if (card !== "none") await door.appender.control(log, "rate_card", () => card);
   return log;
 }

@@ -6,8 +6,9 @@
  * transaction and decides under that lock; what was judged before it at another control index is
  * judged again (held.ts).
  */
+import { admit } from "../../core/admit.ts";
 import { type Body, decodeEntry, GENESIS_PREV, type Kind } from "../../core/entry.ts";
-import type { Prefix } from "../../core/prefix.ts";
+import { Prefix } from "../../core/prefix.ts";
 import { Problem } from "../../core/problem.ts";
 import { instantText } from "../../core/unit.ts";
 import type { Transaction } from "../../store/connect.ts";
@@ -51,11 +52,16 @@ export interface Appender {
    */
   prefix(log: string, atLeast?: bigint): Promise<Prefix>;
   /**
-   * Entry 0 of a new log, which begins under these keys.
+   * Entry 0 of a new log, which begins under these keys; with `mapping`, entry 1 beside it.
    *
-   * @throws Problem `log-exists` if its instance has one
+   * @throws Problem `log-exists` if its instance has one; as `admit` says of the mapping
    */
-  create(body: Body<"log">, log: string, first: FirstKeys): Promise<Receipt>;
+  create(
+    body: Body<"log">,
+    log: string,
+    first: FirstKeys,
+    mapping?: Body<"role_mapping">,
+  ): Promise<Receipt>;
   /**
    * Entries that the archive has and this database lacks, in one transaction: all that `work` takes,
    * or nothing. @throws RecoveryError; Problem `busy`
@@ -125,9 +131,9 @@ export function openAppender(options: AppendOptions): Appender {
         const item = { verdicts, resolve, reject };
         lanes.push(log, { kind: "shared", size: verdicts.length, item });
       }),
-    create: (body, log, first) =>
+    create: (body, log, first, mapping) =>
       inTurn((resolve, reject) => {
-        transact(options.sql, (tx) => createLog(options, tx, { body, log, first })).then(
+        transact(options.sql, (tx) => createLog(options, tx, { body, log, first, mapping })).then(
           resolve,
           (error: unknown) => {
             reject(said(options, error));
@@ -192,10 +198,17 @@ function said(options: AppendOptions, error: unknown): unknown {
   return answer;
 }
 
+interface NewLog {
+  body: Body<"log">;
+  log: string;
+  first: FirstKeys;
+  mapping: Body<"role_mapping"> | undefined;
+}
+
 async function createLog(
   { clock, hash }: Committing,
   tx: Transaction,
-  { body, log, first }: { body: Body<"log">; log: string; first: FirstKeys },
+  { body, log, first, mapping }: NewLog,
 ): Promise<Receipt> {
   // Before the look: two creations of one instance must not both find nothing.
   await lockCreation(tx);
@@ -206,7 +219,12 @@ async function createLog(
   }
   const at = instantText(clock.now());
   const chain = new Chain(log, { size: 0n, leaf: GENESIS_PREV }, at, hash);
-  const { index, leaf } = chain.append("log", body).stored;
+  const genesis = chain.append("log", body);
+  const { index, leaf } = genesis.stored;
+  if (mapping !== undefined) {
+    admit(new Prefix(genesis.entry), "role_mapping", mapping, at);
+    chain.append("role_mapping", mapping);
+  }
   await insertEntries(tx, log, at, chain.entries);
   // In one transaction: whoever seals the log knows what it began under, in whatever order it holds keys.
   await insertFirstKeys(tx, log, first);

@@ -1,5 +1,6 @@
 /** A new log for an instance that has none. */
 import type { z } from "zod";
+import type { MappedRole } from "../../core/control.ts";
 import { BODY } from "../../core/entry.ts";
 import { encodeHex } from "../../core/text.ts";
 import { IntegerText } from "../../core/unit.ts";
@@ -31,20 +32,28 @@ export interface Creating {
   appender: Appender;
   keyring: Pick<Keyring, "firstKeys">;
   random: Random;
-  /** Announced as entry 1; without it, at the next start of a service. */
+  /** As configured: what a log under dual control begins with, since nobody could approve anything before. */
+  roles: readonly MappedRole[];
+  /** Announced right behind; without it, at the next start of a service. */
   service?: ServiceVersion;
 }
 
 /**
- * @throws Problem `log-exists`
+ * @param by opaque id of who makes it
+ * @throws Problem `log-exists`; `approver-needed` under dual control, where the configuration knows none
  */
 export async function create(
-  { appender, keyring, random, service }: Creating,
+  { appender, keyring, random, roles, service }: Creating,
+  by: string,
   input: NewLog,
 ): Promise<{ log: string } & Receipt> {
   const log = encodeHex(random(LOG_ID_BYTES));
   const body = { ...input, salt: salt(random) };
-  const receipt = await appender.create(body, log, keyring.firstKeys(log));
+  const mapping = { approval: "", by, grants: [...roles], salt: salt(random) };
+  const first = keyring.firstKeys(log);
+  const receipt = await (input.control === "dual"
+    ? appender.create(body, log, first, mapping)
+    : appender.create(body, log, first));
   // The log stands whether or not this one gets through; the next start announces what is missing.
   if (service !== undefined) {
     await announce({ appender, random }, log, service).catch(() => undefined);

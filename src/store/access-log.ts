@@ -1,0 +1,144 @@
+/** Tables `access_log` and `access_marks`: who read or changed what, and how far days are closed. */
+import { plainColumn, textColumn } from "./columns.ts";
+import type { Sql, Transaction } from "./connect.ts";
+
+/** What of a request is kept: no query, no body, no token. */
+export interface AccessRow {
+  /** Empty: about no log, or about one that there is not. */
+  log: string;
+  /** The principal's id. */
+  by: string;
+  /** Those that counted, with commas between. */
+  roles: string;
+  method: string;
+  /** As declared. */
+  route: string;
+  /** The path that was asked for. */
+  target: string;
+  status: number;
+  request: string;
+}
+
+export interface StoredAccess extends AccessRow {
+  number: bigint;
+  day: string;
+  at: Date;
+}
+
+/**
+ * In one statement, which commits by itself. Rows of a log are numbered in their order; all logs have a mark.
+ * The day is the database's own, so that no two processes differ about it.
+ */
+export async function insertAccess(sql: Sql, rows: readonly AccessRow[]): Promise<void> {
+  const written = await sql`
+    with asked as (
+      select *, row_number() over (partition by log order by n) as place
+      from unnest(
+        ${textColumn(rows.map((row) => row.log))}::text::text[],
+        ${textColumn(rows.map((row) => row.by))}::text::text[],
+        ${textColumn(rows.map((row) => row.roles))}::text::text[],
+        ${textColumn(rows.map((row) => row.method))}::text::text[],
+        ${textColumn(rows.map((row) => row.route))}::text::text[],
+        ${textColumn(rows.map((row) => row.target))}::text::text[],
+        ${plainColumn(rows.map((row) => String(row.status)))}::text::int[],
+        ${textColumn(rows.map((row) => row.request))}::text::text[]
+      ) with ordinality as row (log, by, roles, method, route, target, status, request, n)
+    ),
+    -- In one order, so that two processes never wait for each other in a circle.
+    mark as materialized (
+      select log, number, closed_through
+      from access_marks
+      where log in (select log from asked)
+      order by log
+      for update
+    ),
+    moved as (
+      update access_marks
+      set number = access_marks.number + asked.rows
+      from mark
+      join (select log, count(*) as rows from asked group by log) as asked using (log)
+      where access_marks.log = mark.log
+    )
+    insert into access_log
+      (log, number, day, at, by, roles, method, route, target, status, request)
+    select
+      log, number + place, greatest((clock_timestamp() at time zone 'UTC')::date, closed_through + 1),
+      clock_timestamp(), by, roles, method, route, target, status, request
+    from asked
+    join mark using (log)
+  `;
+  if (written.count !== rows.length) throw new Error("access log: a log without its mark");
+}
+
+/** Of those named: the logs whose accesses can be written. */
+export async function markedLogs(sql: Sql, logs: readonly string[]): Promise<string[]> {
+  const rows = await sql<{ log: string }[]>`
+    select log from access_marks where log = any(${textColumn(logs)}::text::text[])`;
+  return rows.map(({ log }) => log);
+}
+
+/** Of a log that there is, and that has none yet; the days up to `closedThrough` are spoken for. */
+export async function createAccessMark(
+  sql: Sql,
+  log: string,
+  closedThrough: string | undefined,
+): Promise<void> {
+  await sql`
+    insert into access_marks (log, closed_through)
+    select log, ${closedThrough ?? "-infinity"}
+    from heads
+    where log = ${log}
+    on conflict do nothing`;
+}
+
+/** A day's rows in the order of their numbers, a page at a time. */
+export async function readAccess(
+  sql: Sql | Transaction,
+  log: string,
+  { day, after, limit }: { day: string; after: bigint; limit: number },
+): Promise<StoredAccess[]> {
+  return await sql<StoredAccess[]>`
+    select log, number, day, at, by, roles, method, route, target, status, request
+    from access_log
+    where log = ${log} and day = ${day} and number > ${after}
+    order by number
+    limit ${limit}`;
+}
+
+/** So long after its end a day takes rows, of requests that were under way. */
+const CLOSING = "5 minutes";
+
+/** Closes every day that has ended, of all logs: waits for whoever is writing rows just now. */
+export async function closeDays(sql: Sql): Promise<void> {
+  await sql`
+    with ended as (
+      select ((clock_timestamp() at time zone 'UTC') - ${CLOSING}::interval)::date - 1 as day
+    )
+    update access_marks
+    set closed_through = ended.day
+    from ended
+    where log <> '' and closed_through < ended.day`;
+}
+
+/** A closed day of a log that has rows; the first of the log after the day that is named. */
+export async function nextClosedDay(
+  sql: Sql,
+  log: string,
+  after: string | undefined,
+): Promise<string | undefined> {
+  const [row] = await sql<{ day: string }[]>`
+    select access_log.day
+    from access_log
+    join access_marks using (log)
+    where log = ${log} and day > ${after ?? "-infinity"} and day <= closed_through
+    order by day
+    limit 1`;
+  return row?.day;
+}
+
+/** Logs that have rows at all, in a fixed order. */
+export async function accessedLogs(sql: Sql): Promise<string[]> {
+  const rows = await sql<{ log: string }[]>`
+    select log from access_marks where log <> '' and number > 0 order by log`;
+  return rows.map(({ log }) => log);
+}

@@ -1,0 +1,110 @@
+/** Tables `principals`, `barred_principals` and `access_reviews`: who has used a log, and who may no longer. */
+import type { Hash } from "../core/hash.ts";
+import { textColumn } from "./columns.ts";
+import type { Sql, Transaction } from "./connect.ts";
+
+/** That somebody used a log today. */
+export interface Use {
+  /** Empty: no log, or all of them. */
+  log: string;
+  id: string;
+  issuer: string;
+  subject: string;
+  /** With commas between. */
+  roles: string;
+}
+
+export interface KnownPrincipal extends Use {
+  firstAt: Date;
+  lastOn: string;
+  /** Since when nothing holds for them on this log; null: they are not barred. */
+  barredAt: Date | null;
+}
+
+/** To the day: who comes again on the same one as the same changes nothing. Each log and id comes once. */
+export async function registerUses(sql: Sql, uses: readonly Use[]): Promise<void> {
+  await sql`
+    insert into principals as known (log, id, issuer, subject, roles, first_at, last_on)
+    select
+      log, id, issuer, subject, roles, clock_timestamp(), (clock_timestamp() at time zone 'UTC')::date
+    from unnest(
+      ${textColumn(uses.map((use) => use.log))}::text::text[],
+      ${textColumn(uses.map((use) => use.id))}::text::text[],
+      ${textColumn(uses.map((use) => use.issuer))}::text::text[],
+      ${textColumn(uses.map((use) => use.subject))}::text::text[],
+      ${textColumn(uses.map((use) => use.roles))}::text::text[]
+    ) as use (log, id, issuer, subject, roles)
+    order by log, id -- two processes that meet the same rows take them in one order
+    on conflict (log, id) do update
+    set roles = excluded.roles,
+      last_on = greatest(known.last_on, excluded.last_on)
+    where known.last_on < excluded.last_on or known.roles <> excluded.roles`;
+}
+
+/** In the order of their ids, a page at a time. */
+export async function readPrincipals(
+  sql: Sql | Transaction,
+  log: string,
+  { after, limit }: { after: string; limit: number },
+): Promise<KnownPrincipal[]> {
+  return await sql<KnownPrincipal[]>`
+    select
+      p.log, p.id, p.issuer, p.subject, p.roles, p.first_at as "firstAt", p.last_on as "lastOn",
+      (
+        select min(at)
+        from barred_principals
+        where id = p.id and log in ('', p.log)
+      ) as "barredAt"
+    from principals as p
+    where p.log = ${log} and p.id collate "C" > ${after}
+    order by p.id collate "C"
+    limit ${limit}`;
+}
+
+/** On any log. */
+export async function isKnownPrincipal(sql: Sql, id: string): Promise<boolean> {
+  const [found] = await sql`select from principals where id = ${id} limit 1`;
+  return found !== undefined;
+}
+
+export interface Bar {
+  /** Empty: of all logs. */
+  log: string;
+  id: string;
+  by: string;
+  reason: string;
+}
+
+/** @returns how many were not barred before */
+export async function barPrincipals(sql: Sql | Transaction, bars: readonly Bar[]): Promise<number> {
+  const { count } = await sql`
+    insert into barred_principals (log, id, at, by, reason)
+    select log, id, clock_timestamp(), by, reason
+    from unnest(
+      ${textColumn(bars.map((bar) => bar.log))}::text::text[],
+      ${textColumn(bars.map((bar) => bar.id))}::text::text[],
+      ${textColumn(bars.map((bar) => bar.by))}::text::text[],
+      ${textColumn(bars.map((bar) => bar.reason))}::text::text[]
+    ) as bar (log, id, by, reason)
+    order by log, id
+    on conflict do nothing`;
+  return count;
+}
+
+/** Principals to the logs that they are barred from; `""` stands for all. */
+export async function readBarred(sql: Sql): Promise<Map<string, ReadonlySet<string>>> {
+  const rows = await sql<{ id: string; logs: string[] }[]>`
+    select id, array_agg(log) as logs from barred_principals group by id order by id`;
+  return new Map(rows.map(({ id, logs }) => [id, new Set(logs)]));
+}
+
+export async function insertReview(
+  tx: Transaction,
+  log: string,
+  review: { digest: Hash; lines: string },
+): Promise<void> {
+  await tx`
+    insert into access_reviews (log, list_sha256, lines)
+    values (${log}, ${review.digest}, ${review.lines})
+    on conflict do nothing`;
+}
