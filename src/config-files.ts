@@ -10,6 +10,7 @@ import { Grant } from "./flow/access/grant.ts";
 const IssuerEntry = z.strictObject({
   issuer: z.string().min(1),
   audience: z.string().min(1),
+  client: z.string().min(1).exactOptional(),
   algorithms: z.array(z.enum(["EdDSA", "Ed25519", "ES256", "ES384", "RS256", "PS256"])).min(1),
   jwks: z.union([
     z.strictObject({ uri: webAddress(/^https$/) }),

@@ -3,17 +3,19 @@
  * entry that is no report's. Signatures inside `key`, `key_rotated` and `attestation` were verified by
  * the caller.
  */
+import { CONTROL_RULES } from "./admit-control.ts";
+import { needsNone } from "./approval.ts";
 import { readAttestation, readClaim, readRotation } from "./claim.ts";
 import { BODY, BODY_BYTES_MAX, type Body, type Kind } from "./entry.ts";
 import { MONTHLY_SHARE, parseFactor } from "./factor.ts";
 import { canonical } from "./json.ts";
 import { isLogKey } from "./log-key.ts";
 import type { Prefix } from "./prefix.ts";
-import { Problem } from "./problem.ts";
+import { misshapen, Problem } from "./problem.ts";
 import { utf8Length } from "./text.ts";
 import { monthOf, nextMonth, type Tracking } from "./unit.ts";
 
-type Rule<K extends Kind> = (prefix: Prefix, body: Body<K>, at: string) => void;
+export type Rule<K extends Kind> = (prefix: Prefix, body: Body<K>, at: string) => void;
 
 /** Kinds without a rule of their own are bound by shape and size alone. */
 const RULES: { readonly [K in Kind]?: Rule<K> } = {
@@ -37,6 +39,7 @@ const RULES: { readonly [K in Kind]?: Rule<K> } = {
   log_key(prefix, body) {
     if (!isLogKey(prefix.id, body)) throw new Problem("inadmissible-key");
   },
+  ...CONTROL_RULES,
 };
 
 /** @throws Problem with the code of the first rule that the entry breaks; `at` is the entry's own */
@@ -47,14 +50,17 @@ export function admit<K extends Kind>(prefix: Prefix, kind: K, body: Body<K>, at
     throw new Problem("invalid-request", { kind, members });
   }
   if (utf8Length(canonical(body)) > BODY_BYTES_MAX) throw new Problem("too-large", { kind });
-  if ("approval" in body) approved(prefix, body.approval);
+  if ("approval" in body) approved(prefix, kind, body);
   RULES[kind]?.(prefix, body, at);
 }
 
-/** Under dual control an approval is an entry, and there is no kind of entry yet that could be one. */
-function approved(prefix: Prefix, approval: string): void {
-  if (prefix.control === "dual") throw new Problem("approval-required");
-  if (approval !== "") throw new Problem("invalid-request", { members: ["approval"] });
+/** That an approval is one, and of just this, those say who see the entries before (flow/control/decided.ts). */
+function approved(prefix: Prefix, kind: Kind, body: Body<Kind> & { approval: string }): void {
+  if (prefix.control === "single") {
+    if (body.approval !== "") misshapen(kind, "approval");
+  } else if (body.approval === "" && !needsNone(prefix, kind, body)) {
+    throw new Problem("approval-required");
+  }
 }
 
 /** Only the first of its key may reach back: later ones would rate again what was rated. */
@@ -173,10 +179,6 @@ function quota(prefix: Prefix, body: Body<"quota">, at: string): void {
 /** Which version may follow which only those can say who find a pack's versions (core/pack.ts). */
 function pack(_: Prefix, { expires_in, purchased_in }: Body<"pack">): void {
   if (expires_in < purchased_in) misshapen("pack", "expires_in");
-}
-
-function misshapen(kind: Kind, member: string): never {
-  throw new Problem("invalid-request", { kind, members: [member] });
 }
 
 /** The month that follows the last closing, or any if there is none; and only when it is over. */

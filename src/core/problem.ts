@@ -55,7 +55,10 @@ export const PROBLEMS = {
   "proposal-expired": [410, "The time to decide about this proposal is over"],
   "same-person": [403, "Who proposed it cannot approve it"],
   "invalid-approval": [422, "Not a fresh ID token of an approver for just this proposal"],
-  "token-says-too-much": [422, "The ID token holds more than an approval needs: ask for openid alone"],
+  "token-says-too-much": [
+    422,
+    "The ID token holds more than an approval needs: ask for openid alone",
+  ],
   "already-decided": [409, "Somebody else has decided this meanwhile, or it was done before"],
   "exceeds-original": [409, "More than what is left of what was charged or adjusted"],
   "already-reversed": [409, "This line was taken back already"],

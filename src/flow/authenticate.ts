@@ -22,6 +22,8 @@ export interface Issuer {
   audience: string;
   algorithms: readonly string[];
   key: JWTVerifyGetKey;
+  /** Audience of ID tokens by which somebody approves, where it is another: that of an OIDC client. */
+  client?: string;
   /** `claims`: the token itself says roles, logs and namespaces; of the local issuer only. */
   grants: readonly Grant[] | "claims";
 }

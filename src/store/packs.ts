@@ -9,12 +9,15 @@ export interface PackKey {
   readonly pack_id: string;
 }
 
-/** The newest version of a pack below an index. */
+/** Above every index that an entry can have. */
+const ANY_INDEX = 2n ** 63n - 1n;
+
+/** The newest version of a pack, or the newest below an index. */
 export async function readPack(
   sql: Sql | Transaction,
   log: string,
   { source, pack_id }: PackKey,
-  below: bigint,
+  below: bigint = ANY_INDEX,
 ): Promise<{ index: bigint; bytes: Uint8Array } | undefined> {
   // As much of an entry as names its pack, so that one function reads both.
   const naming = canonical({ pack_id, purchased_in: "", source, source_version: "" });

@@ -12,7 +12,7 @@ export interface RegisteredEntry {
 export async function readRegister(
   sql: Sql | Transaction,
   log: string,
-  kind: "conflict" | "hold" | "key",
+  kind: "conflict" | "hold" | "issuer_key" | "key",
   { after, limit }: { after: bigint; limit: number },
 ): Promise<RegisteredEntry[]> {
   // The kinds stand in the text too: only so the planner sees that the partial index has them.
@@ -30,7 +30,7 @@ export async function readRegister(
 export async function readNewest(
   sql: Sql | Transaction,
   log: string,
-  kind: "visibility" | "archive_adopted",
+  kind: "visibility" | "archive_adopted" | "role_mapping",
 ): Promise<RegisteredEntry | undefined> {
   const [newest] = await sql<RegisteredEntry[]>`
     select index, leaf, bytes

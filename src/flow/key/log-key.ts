@@ -1,9 +1,9 @@
 /** The keys that a log is signed with: added and retired by entries, shown with those that could be. */
 import type { z } from "zod";
-import { BODY } from "../../core/entry.ts";
+import { BODY, type Body } from "../../core/entry.ts";
 import type { Purpose } from "../../core/log-key.ts";
 import { Problem } from "../../core/problem.ts";
-import type { Sql } from "../../store/connect.ts";
+import type { Sql, Transaction } from "../../store/connect.ts";
 import { readHead } from "../../store/heads.ts";
 import { readSeal } from "../../store/seals.ts";
 import type { Random } from "../clock.ts";
@@ -32,16 +32,27 @@ export async function changeLogKey(
   const { purpose, state, vkey } = input;
   const body = { ...input, approval: "", by, salt: salt(random) };
   const receipt = await appender.control(log, "log_key", async (_, __, tx) => {
-    const { entries, keys } = await keyring.standingIn(tx, log);
+    const { entries } = await keyring.standingIn(tx, log);
     const said = entries.named(purpose).find((key) => key.vkey === vkey && key.state === state);
     if (said !== undefined) return said.index;
-    if (state === "added") assertAddable(keys[purpose], vkey);
-    else assertRetirable(keys[purpose], vkey, (await readSeal(tx, log)).size);
-    entries.assertNext(body);
+    await assertNextLogKey(keyring, { tx, log }, body);
     return body;
   });
   keyring.forget(log);
   return receipt;
+}
+
+/** @throws Problem as `changeLogKey` does of one that nothing says already */
+export async function assertNextLogKey(
+  keyring: Pick<Keyring, "standingIn">,
+  { tx, log }: { tx: Transaction; log: string },
+  body: Body<"log_key">,
+): Promise<void> {
+  const { purpose, state, vkey } = body;
+  const { entries, keys } = await keyring.standingIn(tx, log);
+  if (state === "added") assertAddable(keys[purpose], vkey);
+  else assertRetirable(keys[purpose], vkey, (await readSeal(tx, log)).size);
+  entries.assertNext(body);
 }
 
 export interface ShownLogKey {

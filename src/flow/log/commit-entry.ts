@@ -12,6 +12,7 @@ import { insertEntries, readEntry } from "../../store/entries.ts";
 import { type LockedHead, moveHead } from "../../store/heads.ts";
 import { insertKey } from "../../store/keys.ts";
 import { transact } from "../../store/transact.ts";
+import { assertDecided } from "../control/decided.ts";
 import { Chain } from "./chain.ts";
 import { type Committing, committed, decided, hold, laterOf, type Memory } from "./held.ts";
 
@@ -35,7 +36,8 @@ export type Make<K extends Kind> = (
 ) => Body<K> | bigint | Promise<Body<K> | bigint>;
 
 /**
- * Writes the next entry of the transaction. @throws Problem of `admit`, `already-decided`; Error for
+ * Writes the next entry of the transaction. @throws Problem of `admit`, `approval-required`,
+ * `approver-needed`, `already-decided`; Error for
  * anything behind an entry of a control kind, which would be judged without it
  */
 export type Put = <K extends Kind>(kind: K, body: Body<K>) => Promise<Receipt>;
@@ -129,6 +131,7 @@ class Writing {
     if (this.#controlIndex !== head.controlIndex) throw new Error("commit: behind a control entry");
     admit(prefix, kind, body, at);
     const { entry, stored } = this.#chain.append(kind, body);
+    await assertDecided(tx, prefix, entry as Entry);
     await insertEntries(tx, log, at, [stored]);
     if (kind === "key") await enterKey(tx, entry as EntryOf<"key">);
     await insertBeside(tx, log, rowsBeside(entry as Entry));

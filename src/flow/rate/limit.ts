@@ -1,7 +1,7 @@
 /** A namespace's monthly minutes and what happens beyond them, from an instant on. */
 import type { z } from "zod";
+import { justAfter } from "../../core/effective.ts";
 import { BODY } from "../../core/entry.ts";
-import { epochMs, instantText } from "../../core/unit.ts";
 import { readEntry } from "../../store/entries.ts";
 import type { Random } from "../clock.ts";
 import type { Appender } from "../log/append.ts";
@@ -44,9 +44,4 @@ export async function limit(
     }
     return { effective_from: limits.length === 0 ? at : justAfter(at), ...input, ...sealed };
   });
-}
-
-/** What replaces a limit starts after its entry is written: the next instant there is. */
-function justAfter(at: string): string {
-  return instantText(epochMs(at) + 1);
 }

@@ -13,9 +13,6 @@ import { repeats } from "./repeat.ts";
 
 const { expires_in, purchased_in } = BODY.pack.shape;
 
-/** Above every index that an entry can have. */
-const ANY_INDEX = 2n ** 63n - 1n;
-
 /**
  * A pack, or a later version of one: without months it is bought now and good for twelve of them, or keeps those
  * that it has. What is taken back has no minutes.
@@ -39,7 +36,7 @@ export async function pack(
 ): Promise<Receipt> {
   const sealed = { approval: "", by, salt: salt(random) };
   return await appender.control(log, "pack", async (_, at, tx) => {
-    const found = await readPack(tx, log, input, ANY_INDEX);
+    const found = await readPack(tx, log, input);
     const newest = found && decodedAs("pack", found.bytes);
     if (newest !== undefined && repeats(newest.body, input)) return newest.index;
     const { purchased_in = newest?.body.purchased_in ?? monthOf(at) } = input;

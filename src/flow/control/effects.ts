@@ -1,0 +1,125 @@
+/**
+ * What a proposal would do, for those who decide about it: by action, from what stands when it is made.
+ * Kept on the log as canonical JSON beside what is asked for.
+ */
+import { type Content, enrolsForMoney } from "../../core/approval.ts";
+import type { Action } from "../../core/control.ts";
+import type { Body } from "../../core/entry.ts";
+import { canonical, type Json } from "../../core/json.ts";
+import { readEntry } from "../../store/entries.ts";
+import { readPack } from "../../store/packs.ts";
+import { readNewest } from "../../store/registers.ts";
+import { decodedAs } from "../usage/show.ts";
+import type { Deciding } from "./rules.ts";
+import { newestMapping } from "./standing.ts";
+
+type Served = "approval" | "by" | "salt" | "effective_from";
+/** A body as a proposal has it. */
+export type Asked<A extends Action> = Omit<Body<A>, Served> & { effective_from?: string };
+
+type Effect<A extends Action> = (
+  deciding: Deciding,
+  content: Asked<A>,
+) => Content | Promise<Content>;
+
+/** Of what takes nothing's place: what it says is all that it does. */
+const added = (): Content => ({});
+
+export const EFFECTS: { readonly [A in Action]: Effect<A> } = {
+  account: added,
+  adjustment: added,
+  break_resolved: added,
+  conflict_resolved: added,
+  credit_run: added,
+  enrolment: enrolled,
+  hold_resolved: added,
+  log_key: named,
+  mode: ({ prefix }) => {
+    const { billingFrom: billing_from, control, sources } = prefix;
+    return { stands: { billing_from, control, sources: [...sources] } };
+  },
+  month_closing: closings,
+  month_closing_withdrawn: closings,
+  pack: packed,
+  project_class: ({ prefix, at }, { project_id, effective_from = at }) => ({
+    stands: { class: prefix.projectClass(project_id, effective_from) },
+  }),
+  quota: limited,
+  rate_card: rated,
+  role_mapping: mapped,
+  visibility: seen,
+};
+
+function enrolled({ prefix }: Deciding, { runners }: Asked<"enrolment">): Content {
+  const lines = runners.map(({ uuid }) => {
+    const known = prefix.newestLine(uuid);
+    if (known === undefined) return { uuid };
+    const { machine_type, tracking } = known;
+    return { uuid, stands: { machine_type, tracking } };
+  });
+  return { needed: enrolsForMoney(prefix, { runners }), runners: lines };
+}
+
+function closings({ prefix }: Deciding): Content {
+  const last = prefix.lastClosing;
+  return last === undefined ? {} : { stands: { month: last.month, closing: String(last.index) } };
+}
+
+async function packed({ tx, prefix }: Deciding, content: Asked<"pack">): Promise<Content> {
+  const found = await readPack(tx, prefix.id, content);
+  if (found === undefined) return {};
+  const { expires_in, minutes, purchased_in } = decodedAs("pack", found.bytes).body;
+  return { stands: { expires_in, minutes, purchased_in } };
+}
+
+async function named({ tx, prefix, keyring }: Deciding, { purpose }: Asked<"log_key">) {
+  const { entries } = await keyring.standingIn(tx, prefix.id);
+  return { stands: entries.named(purpose).map(({ vkey, state }) => ({ vkey, state })) };
+}
+
+async function limited(
+  { tx, prefix, at }: Deciding,
+  { namespace_id, effective_from = at }: Asked<"quota">,
+): Promise<Content> {
+  const limit = prefix.limit(namespace_id, effective_from);
+  if (limit === undefined) return {};
+  const { bytes } = await readEntry(tx, prefix.id, limit.index);
+  const { beyond, cap, grace_minutes, monthly_minutes } = decodedAs("quota", bytes).body;
+  return { stands: { beyond, cap, grace_minutes, monthly_minutes } };
+}
+
+/** Factors that become others, each with what it is now; `""` where there is none. */
+function rated(
+  { prefix, at }: Deciding,
+  { tracking, runner_factors, project_factors, effective_from = at }: Asked<"rate_card">,
+): Content {
+  const card = prefix.card(tracking, effective_from);
+  return {
+    stands: card === undefined ? "" : String(card.index),
+    runner_factors: changed(card?.runner_factors ?? {}, runner_factors),
+    project_factors: changed(card?.project_factors ?? {}, project_factors),
+  };
+}
+
+type Factors = Readonly<Record<string, string>>;
+
+function changed(before: Factors, after: Factors): Content {
+  const names = new Set([...Object.keys(before), ...Object.keys(after)]);
+  const lines = [...names].map((name): [string, Json] => {
+    return [name, { from: before[name] ?? "", to: after[name] ?? "" }];
+  });
+  return Object.fromEntries(lines.filter(([name]) => before[name] !== after[name]));
+}
+
+/** What is given is in the content; here is what nobody holds any more. */
+async function mapped({ tx, prefix }: Deciding, { grants }: Asked<"role_mapping">) {
+  const kept = grants.map((grant) => canonical(grant));
+  const before = (await newestMapping(tx, prefix.id)) ?? [];
+  return { taken: before.filter((grant) => !kept.includes(canonical(grant))) };
+}
+
+async function seen({ tx, prefix }: Deciding): Promise<Content> {
+  const found = await readNewest(tx, prefix.id, "visibility");
+  const stands = found !== undefined && decodedAs("visibility", found.bytes).body.public;
+  return { stands: { public: stands } };
+}

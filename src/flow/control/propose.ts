@@ -1,0 +1,125 @@
+/** What somebody asks for, for a second person to decide about. */
+import { z } from "zod";
+import { admit } from "../../core/admit.ts";
+import { PROPOSAL_DAYS_MAX } from "../../core/admit-control.ts";
+import { type Content, nonceOf, type Person } from "../../core/approval.ts";
+import { Action } from "../../core/control.ts";
+import { BODY, type Body } from "../../core/entry.ts";
+import { isAddress } from "../../core/id-token.ts";
+import { canonical } from "../../core/json.ts";
+import { Problem } from "../../core/problem.ts";
+import { epochMs, instantText } from "../../core/unit.ts";
+import type { Random } from "../clock.ts";
+import type { Keyring } from "../key/keyring.ts";
+import type { Appender } from "../log/append.ts";
+import { salt } from "../log/chain.ts";
+import type { Receipt } from "../log/commit-entry.ts";
+import { assemble, assertAllowed, readAsked, type Sealed, write } from "./assemble.ts";
+import { type Asked, EFFECTS } from "./effects.ts";
+import type { Deciding } from "./rules.ts";
+
+const DAY_SECONDS = 86_400;
+const EXPIRES_IN_S = 7 * DAY_SECONDS;
+const { reason, ticket } = BODY.proposal.shape;
+
+export const NewProposal = z.strictObject({
+  action: Action,
+  /** The body of the entry, without `approval`, `by` and `salt`; without `effective_from`: at once. */
+  content: z.record(z.string(), z.unknown()),
+  reason,
+  ticket,
+  expires_in_s: z
+    .int()
+    .min(60)
+    .max(PROPOSAL_DAYS_MAX * DAY_SECONDS)
+    .default(EXPIRES_IN_S),
+});
+export type NewProposal = z.infer<typeof NewProposal>;
+
+export interface Controlling {
+  appender: Appender;
+  keyring: Keyring;
+  random: Random;
+}
+
+/** Who asks: as the log names them, and as their token does. */
+export interface Asker {
+  readonly by: string;
+  readonly person: Person;
+}
+
+/** `done`: the log is under single control, and what was asked for is the entry at `index`. */
+export interface Proposed extends Receipt {
+  state: "open" | "done";
+  effect: Content;
+  /** Of one that is open: what the approver's ID token carries, and until when. */
+  nonce?: string;
+  expires_at?: string;
+}
+
+/**
+ * What could not be written now is refused now. Under single control there is nobody to wait for.
+ *
+ * @throws Problem `not-found`, `invalid-request`, `too-large`, `token-says-too-much` for who is known by an
+ *   address; and whatever refuses the entry that is asked for
+ */
+export async function propose(
+  { appender, keyring, random }: Controlling,
+  { log, by, person }: Asker & { log: string },
+  input: NewProposal,
+): Promise<Proposed> {
+  const content = readAsked(input.action, input.content);
+  return await appender.together(log, async (put, held) => {
+    const deciding = { ...held, keyring };
+    const effect = await effectOf(deciding, input.action, content);
+    const sealed = { by, salt: salt(random) };
+    if (held.prefix.control === "single") {
+      const asked = { content, sealed: { ...sealed, approval: "" } };
+      return { ...(await write(put, deciding, input.action, asked)), state: "done", effect };
+    }
+    await assertWritable(deciding, input.action, content, sealed);
+    const body = proposalOf(input, { content, effect, person, at: held.at });
+    const receipt = await put("proposal", { ...body, ...sealed });
+    const { expires_at } = body;
+    return { ...receipt, state: "open", effect, nonce: nonceOf(receipt.leaf), expires_at };
+  });
+}
+
+async function effectOf<A extends Action>(
+  deciding: Deciding,
+  action: A,
+  content: Content,
+): Promise<Content> {
+  // The shape of the action has let the content in.
+  return await EFFECTS[action](deciding, content as Asked<A>);
+}
+
+/** By all rules but that of the approval, which is asked when there is one. */
+async function assertWritable(
+  deciding: Deciding,
+  action: Action,
+  content: Content,
+  sealed: Omit<Sealed, "approval">,
+): Promise<void> {
+  const body = await assemble(deciding, action, content, { ...sealed, approval: "0" });
+  admit(deciding.prefix, action, body, deciding.at);
+  await assertAllowed(deciding, action, body);
+}
+
+function proposalOf(
+  { action, expires_in_s, reason, ticket }: NewProposal,
+  asked: { content: Content; effect: Content; person: Person; at: string },
+): Omit<Body<"proposal">, "by" | "salt"> {
+  const { issuer, subject } = asked.person;
+  // What an approver's token must not say the log does not say of a proposer either.
+  if (isAddress(subject)) throw new Problem("token-says-too-much");
+  return {
+    action,
+    content: canonical(asked.content),
+    effect: canonical(asked.effect),
+    expires_at: instantText(epochMs(asked.at) + expires_in_s * 1_000),
+    proposer: { issuer, subject },
+    reason,
+    ticket,
+  };
+}

@@ -1,0 +1,60 @@
+/**
+ * What `admit` cannot say of an entry that is asked for, since it takes a look at the tables beside the
+ * log: asked when it is proposed, and again under the head's lock when it is written.
+ */
+import type { Content } from "../../core/approval.ts";
+import type { Action } from "../../core/control.ts";
+import type { Body } from "../../core/entry.ts";
+import { assertFollows } from "../../core/pack.ts";
+import type { Prefix } from "../../core/prefix.ts";
+import { Tracking } from "../../core/unit.ts";
+import { readAccountVersions } from "../../store/accounts.ts";
+import type { Transaction } from "../../store/connect.ts";
+import { readPack } from "../../store/packs.ts";
+import type { Keyring } from "../key/keyring.ts";
+import { assertNextLogKey } from "../key/log-key.ts";
+import { decodedAs } from "../usage/show.ts";
+
+/** The log as it stands up to its head. */
+export interface Deciding {
+  readonly tx: Transaction;
+  readonly prefix: Prefix;
+  /** Of the entry that would be written now. */
+  readonly at: string;
+  readonly keyring: Keyring;
+}
+
+/** @throws Problem of what may not be written */
+type Rule<A extends Action> = (deciding: Deciding, body: Body<A>) => Promise<void>;
+
+export const RULES_BESIDE: { readonly [A in Action]?: Rule<A> } = {
+  log_key: async ({ tx, prefix, keyring }, body) => {
+    await assertNextLogKey(keyring, { tx, log: prefix.id }, body);
+  },
+  pack: async ({ tx, prefix }, body) => {
+    const found = await readPack(tx, prefix.id, body);
+    assertFollows(found && decodedAs("pack", found.bytes).body, body);
+  },
+};
+
+/** Whether it is the first of its key, which alone may start when it is written and not after it. */
+export async function isFirst(
+  { tx, prefix }: Pick<Deciding, "tx" | "prefix">,
+  action: Action,
+  content: Content,
+): Promise<boolean> {
+  const key = (member: string): string => String(content[member]);
+  switch (action) {
+    case "account": {
+      return (await readAccountVersions(tx, prefix.id, key("namespace_id"))).length === 0;
+    }
+    case "project_class":
+      return prefix.classes(key("project_id")).length === 0;
+    case "quota":
+      return prefix.limits(key("namespace_id")).length === 0;
+    case "rate_card":
+      return prefix.cards(Tracking.parse(content["tracking"])).length === 0;
+    default:
+      return true;
+  }
+}

@@ -1,0 +1,37 @@
+/** Entries of financial control that stand before another, for whoever decides about that one. */
+import type { MappedRole } from "../../core/control.ts";
+import { decodeEntry, type EntryOf, type Kind } from "../../core/entry.ts";
+import type { Hash } from "../../core/hash.ts";
+import type { Sql, Transaction } from "../../store/connect.ts";
+import { readEntries } from "../../store/entries.ts";
+import { readNewest } from "../../store/registers.ts";
+
+export type Standing<K extends Kind> = EntryOf<K> & { readonly leaf: Hash };
+
+/** The entry at an index, if there is one and it is of this kind. */
+export async function standing<K extends Kind>(
+  sql: Sql | Transaction,
+  log: string,
+  kind: K,
+  index: bigint,
+): Promise<Standing<K> | undefined> {
+  const [stored] = await readEntries(sql, log, index, index + 1n);
+  if (stored === undefined) return undefined;
+  const entry = decodeEntry(stored.bytes);
+  if (typeof entry === "string" || entry.kind !== kind) return undefined;
+  return { ...(entry as EntryOf<K>), leaf: stored.leaf };
+}
+
+/** Who holds which role on a log; undefined: no entry says so. */
+export async function newestMapping(
+  sql: Sql | Transaction,
+  log: string,
+): Promise<readonly MappedRole[] | undefined> {
+  const found = await readNewest(sql, log, "role_mapping");
+  if (found === undefined) return undefined;
+  const entry = decodeEntry(found.bytes);
+  if (typeof entry === "string" || entry.kind !== "role_mapping") {
+    throw new Error("role_mapping: another kind of entry");
+  }
+  return entry.body.grants;
+}
