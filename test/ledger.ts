@@ -3,6 +3,7 @@
  * in the order of judgement of BYTES §3, loaded past the one door by the owner. Not for tests of the
  * door itself.
  */
+import { rowsBeside } from "../src/core/beside.ts";
 import { formatCheckpoint } from "../src/core/checkpoint.ts";
 import { thumbprint } from "../src/core/ed25519.ts";
 import {
@@ -25,6 +26,7 @@ import { EMPTY_EDGE, edgeRoot, encodeEdge, grow } from "../src/core/tile.ts";
 import { usageColumns } from "../src/core/typed.ts";
 import { instantText } from "../src/core/unit.ts";
 import { sha256 } from "../src/flow/report/signature.ts";
+import { insertBeside } from "../src/store/beside.ts";
 import type { Sql, Transaction } from "../src/store/connect.ts";
 import { type Agent, type Build, reportOf, type TestRunner } from "./builds.ts";
 import { testKey } from "./signing.ts";
@@ -227,6 +229,7 @@ export class TestLedger {
       const { log, index, kind, at, prev } = entry;
       const row = { log, index, kind, at, prev, leaf, bytes, ...this.#usages[Number(index)] };
       await tx`insert into entries ${tx(row)}`;
+      await insertBeside(tx, log, rowsBeside(entry));
     }
     const jobs = [...this.#jobs.values()].slice(this.#loaded.jobs);
     for (const row of jobs) await tx`insert into jobs ${tx(row)}`;

@@ -11,10 +11,15 @@ const COMPUTE_MS = /^([0-9]{1,40})(?:\.([0-9]{1,6}))?$/;
 
 /** Duration × factor, half even to 10⁻⁶ compute-milliseconds. */
 export function charge(duration: Milliseconds, factor: Factor): ComputeMs {
-  const scaled = duration * MICRO * factor.n;
-  const floor = scaled / factor.d;
-  const twice = 2n * (scaled % factor.d);
-  const up = twice === factor.d ? floor % 2n === 1n : twice > factor.d;
+  return portion(computeMs(duration * MICRO), factor);
+}
+
+/** Amount × share, half even to 10⁻⁶ compute-milliseconds. */
+export function portion(amount: ComputeMs, share: Factor): ComputeMs {
+  const scaled = amount * share.n;
+  const floor = scaled / share.d;
+  const twice = 2n * (scaled % share.d);
+  const up = twice === share.d ? floor % 2n === 1n : twice > share.d;
   return computeMs(up ? floor + 1n : floor);
 }
 
@@ -33,6 +38,11 @@ export function parseComputeMs(text: string): ComputeMs {
   const [, whole, decimals = ""] = COMPUTE_MS.exec(text) ?? [];
   if (whole === undefined) throw new Error("charge: not an amount of compute milliseconds");
   return computeMs(BigInt(whole + decimals.padEnd(DECIMALS, "0")));
+}
+
+/** As `parseComputeMs`, of what may be below zero. */
+export function parseSignedComputeMs(text: string): bigint {
+  return text.startsWith("-") ? -parseComputeMs(text.slice(1)) : parseComputeMs(text);
 }
 
 /** Compute minutes of a sum, half up to `places` ≥ 1 decimals; for showing, never for adding up. */

@@ -3,6 +3,7 @@
  * can lift neither, so a process looks at its own role before it does anything else.
  */
 import { BESIDE_TABLES } from "../core/beside.ts";
+import { CLOSED_TABLES } from "./closed.ts";
 import type { Sql } from "./connect.ts";
 
 /** What a trigger fires for, and when: bits of pg_trigger.tgtype. */
@@ -18,7 +19,7 @@ const GUARDED = {
   checkpoints: CHANGE | TRUNCATE,
   cosignatures: CHANGE | TRUNCATE,
   first_keys: CHANGE | TRUNCATE,
-  ...Object.fromEntries(BESIDE_TABLES.map((table) => [table, CHANGE])),
+  ...Object.fromEntries([...BESIDE_TABLES, ...CLOSED_TABLES].map((table) => [table, CHANGE])),
 };
 const APPEND_ONLY = Object.keys(GUARDED);
 

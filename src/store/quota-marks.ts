@@ -89,7 +89,7 @@ export interface Touched {
   news: boolean;
 }
 
-/** Namespaces with hosted usage, limits or packs in entries from … to−1, in the order of `first`. */
+/** Namespaces with hosted usage, limits, packs or adjustments in entries from … to−1, in the order of `first`. */
 export async function readTouched(
   tx: Transaction,
   log: string,
@@ -109,6 +109,11 @@ export async function readTouched(
       from entries
       where log = ${log} and index >= ${from} and index < ${to}
         and (kind = 'usage' and tracking = 'hosted' or kind in ('quota', 'pack'))
+      union all
+      select index, at, adjustments.namespace_id::text
+      from adjustments
+      join entries using (log, index)
+      where log = ${log} and index >= ${from} and index < ${to}
     ) as entry
     group by namespace
     order by first

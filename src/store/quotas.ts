@@ -34,13 +34,13 @@ export async function readCutOffEntries(tx: Transaction, log: string): Promise<U
   return rows.map(({ bytes }) => bytes);
 }
 
-/** Hosted usage that was posted to one month; `month` is absent for all months before `since` together. */
+/** What was posted to one month; `month` is absent for all months before `since` together. */
 export interface PostedUsage {
   namespace: string;
   month: string | null;
-  /** Of billable usage whose usage month it is, with six decimals. */
+  /** Of billable usage whose usage month it is, net of adjustments; six decimals, signed. */
   amount: string;
-  /** Index of the last entry, billable or not, of whatever usage month. */
+  /** Index of the last entry of hosted usage, billable or not, or adjustment, of whatever usage month. */
   last: bigint;
 }
 
@@ -76,6 +76,12 @@ export async function readPostedUsage(
         and kind = 'usage' and tracking = 'hosted'
         and (namespace_id in (select namespace_id from asked)) is true
       group by 1, 2, 3
+      union all
+      select namespace_id, billing_month, usage_month, sum(amount), max(index)
+      from adjustments
+      where log = ${log} and index >= ${tail.from} and index < ${tail.to}
+        and (namespace_id in (select namespace_id from asked)) is true
+      group by 1, 2, 3
     ), parts as (
       select asked.*, v.*
       from asked
@@ -104,23 +110,28 @@ export async function readPostedUsage(
 export type TailEntry =
   | { kind: "quota" | "pack"; index: bigint; namespace: string }
   | { kind: "month_closing" | "month_closing_withdrawn"; index: bigint }
-  | {
-      kind: "usage";
-      index: bigint;
-      namespace: string;
-      job: bigint;
-      /** That the amount counts in; null: in none. */
-      month: string | null;
-      amount: string;
-    };
+  | PostedEntry;
 
-/** Entries `from` … `to`−1 in their order: hosted usage of these namespaces, and all that is no usage. */
+/** Hosted usage, or a line of an adjustment. */
+export interface PostedEntry {
+  kind: "usage" | "adjustment";
+  index: bigint;
+  namespace: string;
+  /** Null: of an adjustment. */
+  job: bigint | null;
+  /** That the amount counts in; null: in none. */
+  month: string | null;
+  amount: string;
+}
+
+/** Entries `from` … `to`−1 in their order: what is posted for these namespaces, and all that is no usage. */
 export async function readTail(
   tx: Transaction,
   log: string,
   range: { from: bigint; to: bigint },
   namespaces: readonly string[],
 ): Promise<TailEntry[]> {
+  const asked = tx`select unnest(${plainColumn(namespaces)}::text::bigint[])`;
   return await tx<TailEntry[]>`
     select
       kind,
@@ -132,10 +143,16 @@ export async function readTail(
     from entries
     where log = ${log} and index >= ${range.from} and index < ${range.to}
       and (
-        kind = 'usage' and tracking = 'hosted'
-          and (namespace_id in (select unnest(${plainColumn(namespaces)}::text::bigint[]))) is true
+        kind = 'usage' and tracking = 'hosted' and (namespace_id in (${asked})) is true
         or kind in ('quota', 'pack', 'month_closing', 'month_closing_withdrawn')
       )
+    union all
+    select
+      'adjustment', index, namespace_id::text, null,
+      case when usage_month = billing_month then usage_month end, amount
+    from adjustments
+    where log = ${log} and index >= ${range.from} and index < ${range.to}
+      and (namespace_id in (${asked})) is true
     order by index
   `;
 }

@@ -1,4 +1,5 @@
 /** The materialized views, and sums over them as they are asked for (DESIGN §8). */
+import { charges } from "./charges.ts";
 import type { Sql, Transaction } from "./connect.ts";
 
 const MATERIALIZED = [
@@ -36,11 +37,12 @@ export interface Slice {
   machineType?: string | undefined;
 }
 
-/** Exact sums; `computeMs` and `billableComputeMs` with six decimals. */
+/** Exact sums, amounts with six decimals; `billable_compute_ms` is net of adjustments. */
 export type Sums = { [D in Dimension]?: string | bigint } & {
   jobs: bigint;
   duration_ms: string;
-  compute_ms: string;
+  gross_compute_ms: string;
+  adjustment_compute_ms: string;
   billable_compute_ms: string;
 };
 
@@ -49,6 +51,11 @@ export async function lockRefresh(tx: Transaction): Promise<boolean> {
   const [row] = await tx<{ locked: boolean }[]>`
     select pg_try_advisory_xact_lock(${REFRESH_LOCK}) as locked`;
   return row?.locked === true;
+}
+
+/** As `lockRefresh`, after whoever refreshes now. */
+export async function waitForRefresh(tx: Transaction): Promise<void> {
+  await tx`select pg_advisory_xact_lock(${REFRESH_LOCK})`;
 }
 
 /**
@@ -88,11 +95,12 @@ export async function sumUsage(
       ${keys},
       sum(jobs)::bigint as jobs,
       sum(duration_ms) as duration_ms,
-      sum(compute_ms) as compute_ms,
+      sum(gross_compute_ms) as gross_compute_ms,
+      sum(adjustment_compute_ms) as adjustment_compute_ms,
       sum(billable_compute_ms) as billable_compute_ms
     from (
       ${source(sql, slice.log, asked, columns)}
-      ${tail === undefined ? sql`` : sql`union all ${committed(sql, slice.log, tail, columns)}`}
+      ${tail === undefined ? sql`` : sql`union all ${charged(sql, charges(sql, slice.log, tail), columns)}`}
     ) as part
     where ${filters(sql, slice)}
     group by ${order}
@@ -114,38 +122,28 @@ function dimensions(slice: Slice): Set<Dimension> {
 
 function source(sql: Sql | Transaction, log: string, asked: Set<Dimension>, columns: Fragment) {
   if (asked.has("runner") || asked.has("machine_type")) {
-    return sql`
-      select
-        ${columns},
-        jobs,
-        duration_ms,
-        compute_ms,
-        case when not_billable = '' then compute_ms else 0 end as billable_compute_ms
-      from usage_buckets
-      where log = ${log}`;
+    return charged(sql, sql`select * from usage_buckets where log = ${log}`, columns);
   }
   const view = asked.has("project") ? "ci_project_monthly_usages" : "ci_namespace_monthly_usages";
   return sql`
-    select ${columns}, jobs, duration_ms, net_compute_ms as compute_ms, billable_compute_ms
+    select
+      ${columns}, jobs, duration_ms, gross_compute_ms, adjustment_compute_ms, billable_compute_ms
     from (select *, date as billing_month from ${sql(view)}) as view
     where log = ${log}`;
 }
 
-function committed(
-  sql: Sql | Transaction,
-  log: string,
-  tail: { from: bigint; to: bigint },
-  columns: Fragment,
-) {
+/** Figures of buckets, or of charges one by one. */
+function charged(sql: Sql | Transaction, rows: Fragment, columns: Fragment) {
   return sql`
     select
       ${columns},
-      1 as jobs,
+      jobs,
       duration_ms,
-      compute_ms,
-      case when not_billable = '' then compute_ms else 0 end as billable_compute_ms
-    from entries
-    where log = ${log} and index >= ${tail.from} and index < ${tail.to} and kind = 'usage'`;
+      compute_ms as gross_compute_ms,
+      adjustment_compute_ms,
+      case when not_billable = '' then compute_ms + adjustment_compute_ms else 0 end
+        as billable_compute_ms
+    from (${rows}) as charge`;
 }
 
 function filters(sql: Sql | Transaction, slice: Slice) {

@@ -40,8 +40,11 @@ export interface QuotaFacts {
   readonly packs: readonly PackFact[];
   /** Of the log, oldest first, without those that were withdrawn. */
   readonly closings: readonly Closing[];
-  /** By month: billable hosted usage that was posted to it and was used in it. */
-  readonly used: ReadonlyMap<string, ComputeMs>;
+  /**
+   * By month: billable hosted usage that was posted to it and was used in it, with adjustments. Below zero
+   * where more was taken back than is posted to it, of usage that came while it was cut off.
+   */
+  readonly used: ReadonlyMap<string, bigint>;
 }
 
 /** A pack that is valid in the month. */
@@ -90,7 +93,7 @@ const AT_ONCE_MS = 1;
 export function quotaAt(facts: QuotaFacts, instant: string): Quota {
   const month = monthOf(instant);
   const { platform } = facts;
-  const used = facts.used.get(month) ?? computeMs(0n);
+  const used = usedIn(facts, month);
   const limits = asOfClosing(facts, facts.limits, month);
   const at = limits.findLastIndex((each) => beginOf(each) <= instant);
   const limit = limits[at];
@@ -145,6 +148,12 @@ function beginOf({ at, effective_from }: LimitFact): string {
   return isAtOnce ? `${monthOf(effective_from)}T00:00:00.000Z` : effective_from;
 }
 
+/** Nobody has used less than nothing, whatever was taken back. */
+function usedIn({ used }: QuotaFacts, month: string): ComputeMs {
+  const net = used.get(month) ?? 0n;
+  return computeMs(net > 0n ? net : 0n);
+}
+
 function minutesOf(limit: LimitFact | undefined): bigint {
   return (limit?.monthly_minutes ?? 0n) * MINUTE;
 }
@@ -171,7 +180,7 @@ function draw(
   limit: bigint,
   before: ReadonlyMap<string, bigint>,
 ): DrawnPack[] {
-  let over = (facts.used.get(month) ?? 0n) - limit;
+  let over = usedIn(facts, month) - limit;
   return validIn(facts, month).map(({ index, pack, minutes, expires_in }) => {
     const capacity = minutes * MINUTE;
     const drawnBefore = before.get(pack) ?? 0n;

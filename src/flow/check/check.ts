@@ -6,7 +6,7 @@
 import type { Hash, Sha256 } from "../../core/hash.ts";
 import type { Sql } from "../../store/connect.ts";
 import { logsNamed } from "../../store/log-names.ts";
-import { COUNTED, type Counted, recount } from "../../store/recounts.ts";
+import { COUNTED, recount } from "../../store/recounts.ts";
 import {
   type CheckpointRow,
   checkpointRows,
@@ -129,8 +129,9 @@ async function* compareSums(
   log: string,
   size: bigint,
 ): AsyncGenerator<Finding> {
-  for (const table of Object.keys(COUNTED) as Counted[]) {
-    const stream = await recount(snapshot, table, log, size);
+  for (const counted of COUNTED) {
+    const [table] = counted;
+    const stream = await recount(snapshot, counted, log, size);
     for (let page = await stream.page(); page.length > 0; page = await stream.page()) {
       for (const { position, column, expected, found } of page) {
         yield finding({ log, table, index: position }, column, expected, found);

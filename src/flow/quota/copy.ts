@@ -3,13 +3,12 @@
  * snapshot of the database, so that all that is known is as of one size: a late commit cannot be missed,
  * since the head row orders commits. Nothing that was handed out is changed afterwards.
  */
-import { parseComputeMs } from "../../core/charge.ts";
+import { parseSignedComputeMs } from "../../core/charge.ts";
 import { Problem } from "../../core/problem.ts";
 import type { QuotaFacts } from "../../core/quota/quota.ts";
-import { computeMs } from "../../core/unit.ts";
 import type { Transaction } from "../../store/connect.ts";
 import { type LockedHead, readHeads } from "../../store/heads.ts";
-import { readTail, type TailEntry } from "../../store/quotas.ts";
+import { type PostedEntry, readTail } from "../../store/quotas.ts";
 import { follows } from "../log/guard.ts";
 import {
   type CommonFacts,
@@ -44,15 +43,13 @@ interface Known {
   readonly settled: BigInt64Array;
 }
 
-type UsageEntry = Extract<TailEntry, { kind: "usage" }>;
-
 /** What one snapshot brings. */
 interface Look {
   readonly head: LockedHead;
   /** False: another copy of the database, or too far from it; what was known is forgotten. */
   readonly goesOn: boolean;
   readonly common: CommonFacts | undefined;
-  readonly usages: ReadonlyMap<string, UsageEntry[]>;
+  readonly usages: ReadonlyMap<string, PostedEntry[]>;
   readonly own: ReadonlyMap<string, OwnFacts>;
 }
 
@@ -138,10 +135,10 @@ export class LogCopy {
         ? await readTail(tx, log, { from: seen.size, to: head.size }, [...known.keys()])
         : [];
     const missing = new Set(wanted.filter((namespace) => !known.has(namespace)));
-    const usages = new Map<string, UsageEntry[]>();
+    const usages = new Map<string, PostedEntry[]>();
     let cutOff = !goesOn;
     for (const entry of tail) {
-      if (entry.kind === "usage") push(usages, entry);
+      if (entry.kind === "usage" || entry.kind === "adjustment") push(usages, entry);
       else if (entry.kind === "quota" || entry.kind === "pack") {
         if (known.has(entry.namespace)) missing.add(entry.namespace);
       } else cutOff = true;
@@ -185,7 +182,7 @@ export class LogCopy {
     namespace: string,
     own: OwnFacts,
     before: Pick<Known, "since" | "settled">,
-    entries: readonly UsageEntry[] = [],
+    entries: readonly PostedEntry[] = [],
   ): void {
     if (this.#common === undefined) throw new Error("ledger: a namespace of no log");
     const facts = together(this.#common, own);
@@ -227,18 +224,19 @@ export function heldAlone(facts: TouchedFacts, asOf: bigint, readAt: number): He
 
 const NONE = new BigInt64Array();
 
-function push(usages: Map<string, UsageEntry[]>, entry: UsageEntry): void {
+function push(usages: Map<string, PostedEntry[]>, entry: PostedEntry): void {
   const list = usages.get(entry.namespace);
   if (list === undefined) usages.set(entry.namespace, [entry]);
   else list.push(entry);
 }
 
-function moved(own: OwnFacts, entries: readonly UsageEntry[]): OwnFacts {
+function moved(own: OwnFacts, entries: readonly PostedEntry[]): OwnFacts {
   const used = new Map(own.used);
   for (const { month, amount } of entries) {
-    const more = parseComputeMs(amount);
-    if (month === null || month < own.firstMonth || more === 0n) continue;
-    used.set(month, computeMs((used.get(month) ?? 0n) + more));
+    if (month === null || month < own.firstMonth) continue;
+    const sum = (used.get(month) ?? 0n) + parseSignedComputeMs(amount);
+    if (sum === 0n) used.delete(month);
+    else used.set(month, sum);
   }
   return { ...own, used, touched: entries.at(-1)?.index ?? own.touched };
 }
@@ -246,10 +244,11 @@ function moved(own: OwnFacts, entries: readonly UsageEntry[]): OwnFacts {
 /** The newest jobs; what falls out moves `since` behind it. */
 function settledBy(
   { since, settled }: Pick<Known, "since" | "settled">,
-  entries: readonly UsageEntry[],
+  entries: readonly PostedEntry[],
 ): Pick<Known, "since" | "settled"> {
   if (entries.length === 0) return { since, settled };
-  const all = [...settled, ...entries.flatMap(({ index, job }) => [index, job])];
+  const jobs = entries.flatMap(({ index, job }) => (job === null ? [] : [index, job]));
+  const all = [...settled, ...jobs];
   const kept = BigInt64Array.from(all.slice(-2 * SETTLED_MAX));
   const dropped = all.at(-2 * SETTLED_MAX - 2);
   return { since: dropped === undefined ? since : dropped + 1n, settled: kept };

@@ -1,12 +1,12 @@
 /** A namespace's facts from the log (DESIGN §9): what core/quota calculates with, as of one size. */
 
-import { parseComputeMs } from "../../core/charge.ts";
+import { parseSignedComputeMs } from "../../core/charge.ts";
 import { decodeEntry, type Entry, type EntryOf } from "../../core/entry.ts";
 import type { Closing } from "../../core/month.ts";
 import { packName } from "../../core/pack.ts";
 import { Problem } from "../../core/problem.ts";
 import type { LimitFact, PackFact, QuotaFacts } from "../../core/quota/quota.ts";
-import { type ComputeMs, epochMs, instantText, monthOf } from "../../core/unit.ts";
+import { epochMs, instantText, monthOf } from "../../core/unit.ts";
 import type { Transaction } from "../../store/connect.ts";
 import { readEntry } from "../../store/entries.ts";
 import { type Head, readHeads } from "../../store/heads.ts";
@@ -17,7 +17,7 @@ import { readWatermark } from "../../store/watermarks.ts";
 export interface OwnFacts extends Pick<QuotaFacts, "limits" | "packs" | "used"> {
   /** Of it and of later months `used` tells all, of earlier ones nothing. */
   readonly firstMonth: string;
-  /** Index of the last entry that concerns it alone, any hosted usage included; −1: there is none. */
+  /** Index of the last entry that concerns it, any hosted usage and adjustment included; −1: there is none. */
   readonly touched: bigint;
 }
 
@@ -107,7 +107,7 @@ export async function readOwn(
   }));
   const posted = await readPostedUsage(tx, log, { from: folded?.size ?? 0n, to: head.size }, asked);
   for (const { namespace, month, amount, last } of posted) {
-    own.get(namespace)?.post(month, parseComputeMs(amount), last);
+    own.get(namespace)?.post(month, parseSignedComputeMs(amount), last);
   }
   return own;
 }
@@ -115,7 +115,7 @@ export async function readOwn(
 class Gathered implements OwnFacts {
   readonly limits: LimitFact[] = [];
   readonly packs: PackFact[] = [];
-  readonly used = new Map<string, ComputeMs>();
+  readonly used = new Map<string, bigint>();
   firstMonth: string;
   touched = -1n;
 
@@ -145,9 +145,9 @@ class Gathered implements OwnFacts {
     this.#touch(index);
   }
 
-  post(month: string | null, amount: ComputeMs, last: bigint): void {
+  post(month: string | null, amount: bigint, last: bigint): void {
     // A month of nothing but free builds has no figure: memory is for what is used.
-    if (month !== null && amount > 0n) this.used.set(month, amount);
+    if (month !== null && amount !== 0n) this.used.set(month, amount);
     this.#touch(last);
   }
 

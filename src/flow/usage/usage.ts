@@ -1,5 +1,11 @@
 /** What was used, from the views, with the size that it is as of (DESIGN §§3, 8). */
-import { computeMinutes, formatComputeMs, parseComputeMs } from "../../core/charge.ts";
+import {
+  formatComputeMs,
+  formatSignedComputeMs,
+  parseComputeMs,
+  parseSignedComputeMs,
+  signedComputeMinutes,
+} from "../../core/charge.ts";
 import { Problem } from "../../core/problem.ts";
 import { type ComputeMs, computeMs, type Tracking } from "../../core/unit.ts";
 import { csv } from "../../format/csv.ts";
@@ -39,10 +45,15 @@ export interface UsageQuery {
   fresh?: boolean | undefined;
 }
 
-/** Exact sums, and beside them the figures as GitLab shows them. */
+/**
+ * Exact sums, and beside them the figures as GitLab shows them. `compute_ms` = gross + adjustment, and all but
+ * gross may be below zero: a correction of a closed month stands in the month that it was posted to.
+ */
 export interface UsageFigures {
   jobs: string;
   duration_ms: string;
+  gross_compute_ms: string;
+  adjustment_compute_ms: string;
   compute_ms: string;
   billable_compute_ms: string;
   compute_minutes: string;
@@ -133,6 +144,8 @@ export function usageCsv(answer: UsageAnswer): string {
 const FIGURES = [
   "jobs",
   "duration_ms",
+  "gross_compute_ms",
+  "adjustment_compute_ms",
   "compute_ms",
   "billable_compute_ms",
   "compute_minutes",
@@ -170,11 +183,13 @@ function age(refreshedAt: Date, now: number): { refreshed_at: string; age_ms: st
   return { refreshed_at: refreshedAt.toISOString(), age_ms: String(ms) };
 }
 
+/** Amounts but gross are signed. */
 interface Exact {
   jobs: bigint;
   duration: bigint;
-  compute: ComputeMs;
-  billable: ComputeMs;
+  gross: ComputeMs;
+  adjustment: bigint;
+  billable: bigint;
 }
 
 function rowOf(sums: Sums, group: readonly Dimension[]): UsageRow {
@@ -182,15 +197,18 @@ function rowOf(sums: Sums, group: readonly Dimension[]): UsageRow {
   return { billing_month: String(sums.billing_month), ...keys, ...figures(exact(sums)) };
 }
 
-function figures(sum: Exact): UsageFigures {
+function figures({ jobs, duration, gross, adjustment, billable }: Exact): UsageFigures {
+  const net = gross + adjustment;
   return {
-    jobs: String(sum.jobs),
-    duration_ms: String(sum.duration),
-    compute_ms: formatComputeMs(sum.compute),
-    billable_compute_ms: formatComputeMs(sum.billable),
-    compute_minutes: computeMinutes(sum.compute, 4),
-    amount_used: computeMinutes(sum.compute, 2),
-    shared_runners_duration: String(sum.duration / MS_PER_SECOND),
+    jobs: String(jobs),
+    duration_ms: String(duration),
+    gross_compute_ms: formatComputeMs(gross),
+    adjustment_compute_ms: formatSignedComputeMs(adjustment),
+    compute_ms: formatSignedComputeMs(net),
+    billable_compute_ms: formatSignedComputeMs(billable),
+    compute_minutes: signedComputeMinutes(net, 4),
+    amount_used: signedComputeMinutes(net, 2),
+    shared_runners_duration: String(duration / MS_PER_SECOND),
   };
 }
 
@@ -198,19 +216,21 @@ function exact(sums: Sums): Exact {
   return {
     jobs: sums.jobs,
     duration: BigInt(sums.duration_ms),
-    compute: parseComputeMs(sums.compute_ms),
-    billable: parseComputeMs(sums.billable_compute_ms),
+    gross: parseComputeMs(sums.gross_compute_ms),
+    adjustment: parseSignedComputeMs(sums.adjustment_compute_ms),
+    billable: parseSignedComputeMs(sums.billable_compute_ms),
   };
 }
 
 /** Of the exact sums: shown parts are rounded, and rounded parts do not add up. */
 function total(rows: readonly Sums[]): Exact {
-  const sum = { jobs: 0n, duration: 0n, compute: 0n, billable: 0n };
+  const sum = { jobs: 0n, duration: 0n, gross: 0n, adjustment: 0n, billable: 0n };
   for (const row of rows.map(exact)) {
     sum.jobs += row.jobs;
     sum.duration += row.duration;
-    sum.compute += row.compute;
+    sum.gross += row.gross;
+    sum.adjustment += row.adjustment;
     sum.billable += row.billable;
   }
-  return { ...sum, compute: computeMs(sum.compute), billable: computeMs(sum.billable) };
+  return { ...sum, gross: computeMs(sum.gross) };
 }

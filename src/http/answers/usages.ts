@@ -9,6 +9,8 @@ import {
   LogId,
   MonthText,
   NonEmptyText,
+  SignedComputeMsText,
+  Text,
   Tracking,
 } from "../../core/unit.ts";
 import type * as explain from "../../flow/usage/explain.ts";
@@ -22,6 +24,7 @@ import { Inclusion } from "./logs.ts";
 /** A sum may pass 2^63. */
 const SumText = z.string().regex(/^(?:0|[1-9][0-9]*)$/);
 const Minutes = z.string().regex(/^[0-9]+\.[0-9]{4}$/);
+const SignedMinutes = z.string().regex(/^-?[0-9]+\.[0-9]{4}$/);
 
 export const Rating = exactly<explain.Rating & { not_billable: z.infer<typeof NotBillable> }>()(
   z.strictObject({
@@ -63,10 +66,12 @@ export const Figures = exactly<usage.UsageFigures>()(
   z.strictObject({
     jobs: SumText,
     duration_ms: SumText,
-    compute_ms: ComputeMsText,
-    billable_compute_ms: ComputeMsText,
-    compute_minutes: Minutes,
-    amount_used: z.string().regex(/^[0-9]+\.[0-9]{2}$/),
+    gross_compute_ms: ComputeMsText,
+    adjustment_compute_ms: SignedComputeMsText,
+    compute_ms: SignedComputeMsText,
+    billable_compute_ms: SignedComputeMsText,
+    compute_minutes: SignedMinutes,
+    amount_used: z.string().regex(/^-?[0-9]+\.[0-9]{2}$/),
     shared_runners_duration: SumText,
   }),
 );
@@ -80,7 +85,8 @@ export const UsageRow = exactly<Row>()(
     namespace: IntegerText.exactOptional(),
     project: IntegerText.exactOptional(),
     runner: IntegerText.exactOptional(),
-    machine_type: NonEmptyText.exactOptional(),
+    /** `""`, as runner and project `0`: adjustments of a namespace's month. */
+    machine_type: Text.exactOptional(),
   }),
 );
 

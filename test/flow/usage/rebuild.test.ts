@@ -2,6 +2,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { check } from "../../../src/flow/check/check.ts";
 import { sha256 } from "../../../src/flow/report/signature.ts";
 import { type Rebuilt, rebuild } from "../../../src/flow/usage/rebuild.ts";
+import { DERIVED_TABLES } from "../../../src/store/rebuilds.ts";
 import type { TestLedger } from "../../ledger.ts";
 import { type FreshDatabase, freshDatabase } from "../../postgres.ts";
 import { clock, LOG, notaryOf, writeHistory } from "../history.ts";
@@ -57,7 +58,9 @@ test("invariant 1: dropping every derived table and rebuilding gives the same fi
     await db.superuser`refresh materialized view ${db.superuser(view.replace("ci_", "open_"))} with no data`;
   }
   const rebuilt = await run(true);
-  expect(rebuilt.tables.map(({ state }) => state)).toEqual(TABLES.map(() => "written"));
+  const written = rebuilt.tables.filter(({ state }) => state === "written");
+  expect(written.map(({ table }) => table)).toEqual(TABLES);
+  expect(rebuilt.tables.every(({ state }) => state === "written" || state === "equal")).toBe(true);
   expect(rebuilt.exit).toBe(0);
   expect(await everything()).toEqual(before);
   expect(Object.values(before).every((rows) => rows.length > 0)).toBe(true);
@@ -69,7 +72,7 @@ test("what stands as the bytes give it is equal, and stays untouched", async () 
   const rebuilt = await run(true);
   expect(rebuilt).toMatchObject({ logs: 1, entries: "22", typed: { count: 0 }, exit: 0 });
   expect(rebuilt.tables).toEqual(
-    TABLES.map((table) => ({ table, missing: "0", surplus: "0", state: "equal" })),
+    DERIVED_TABLES.map((table) => ({ table, missing: "0", surplus: "0", state: "equal" })),
   );
   expect(await everything()).toEqual(before);
 });

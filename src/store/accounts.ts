@@ -1,0 +1,57 @@
+/** Table `accounts`: who pays for a namespace, from when on. */
+import type { Sql, Transaction } from "./connect.ts";
+
+export interface Account {
+  /** Of the `account` entry. */
+  index: bigint;
+  account_id: string;
+  subscription_id: string;
+}
+
+/** A version of a namespace's account, or of that of all others. */
+export interface AccountVersion {
+  index: bigint;
+  source: string;
+  source_version: bigint;
+}
+
+/**
+ * In force at an instant: the newest with `effective_from` not after it, of the namespace or else of the
+ * instance.
+ *
+ * @param below entries from there on are not looked at
+ */
+export async function accountAt(
+  sql: Sql | Transaction,
+  log: string,
+  namespace: string,
+  instant: string,
+  below: bigint = ANY_INDEX,
+): Promise<Account | undefined> {
+  const [row] = await sql<Account[]>`
+    select index, account_id, subscription_id
+    from accounts
+    where log = ${log} and (namespace_id = ${namespace} or namespace_id is null)
+      and index < ${below} and effective_from <= ${instant}
+    order by namespace_id nulls last, index desc
+    limit 1`;
+  return row;
+}
+
+/** All that was said of one key, oldest first. @param namespace `""`: the instance's */
+export async function readAccountVersions(
+  sql: Sql | Transaction,
+  log: string,
+  namespace: string,
+  below: bigint = ANY_INDEX,
+): Promise<AccountVersion[]> {
+  const key = namespace === "" ? null : namespace;
+  return await sql<AccountVersion[]>`
+    select index, source, source_version
+    from accounts
+    where log = ${log} and namespace_id is not distinct from ${key} and index < ${below}
+    order by index`;
+}
+
+/** Above every index that an entry can have. */
+const ANY_INDEX = 2n ** 63n - 1n;
