@@ -1,10 +1,12 @@
-/** What builds cost: cards, classes, limits, packs. */
+/** What builds cost, and who pays: cards, classes, limits, packs, accounts. */
+import { Problem } from "../core/problem.ts";
+import { account, NewAccount } from "../flow/money/account.ts";
 import { bringInForce } from "../flow/quota/bring-in-force.ts";
 import { card, NewCard } from "../flow/rate/card.ts";
 import { classify, NewClass } from "../flow/rate/classify.ts";
 import { limit, NewLimit } from "../flow/rate/limit.ts";
 import { pack } from "../flow/rate/pack.ts";
-import { assertLog } from "./access.ts";
+import { assertLog, visibleNamespaces } from "./access.ts";
 import { answerReceipt } from "./answer.ts";
 import type { Services } from "./app.ts";
 import { readJson } from "./body.ts";
@@ -31,6 +33,20 @@ export function financeRoutes(router: Router, flow: Services["flow"]): void {
     const receipt = await limit(flow, { log, namespace_id, by: caller.id }, input);
     await bringInForce(flow.quota, { log, namespace: namespace_id }, receipt);
     return answerReceipt(receipt);
+  });
+
+  router.guarded("PUT /v1/accounts/:log/:namespace", async (ask, caller) => {
+    const { log, namespace: namespace_id } = namespaceOf(ask, caller);
+    const input = await readJson(ask, NewAccount);
+    return answerReceipt(await account(flow, { log, namespace_id, by: caller.id }, input));
+  });
+
+  router.guarded("PUT /v1/accounts/:log", async (ask, caller) => {
+    const log = logOf(ask, caller);
+    // It is everybody's, and not for who sees some.
+    if (visibleNamespaces(caller, log) !== undefined) throw new Problem("not-found");
+    const input = await readJson(ask, NewAccount);
+    return answerReceipt(await account(flow, { log, namespace_id: "", by: caller.id }, input));
   });
 
   router.guarded("POST /v1/packs", async (ask, caller) => {

@@ -19,6 +19,7 @@ export interface AccountVersion {
  * In force at an instant: the newest with `effective_from` not after it, of the namespace or else of the
  * instance.
  *
+ * @param namespace `""`: the instance's alone
  * @param below entries from there on are not looked at
  */
 export async function accountAt(
@@ -31,7 +32,7 @@ export async function accountAt(
   const [row] = await sql<Account[]>`
     select index, account_id, subscription_id
     from accounts
-    where log = ${log} and (namespace_id = ${namespace} or namespace_id is null)
+    where log = ${log} and (namespace_id = ${keyOf(namespace)} or namespace_id is null)
       and index < ${below} and effective_from <= ${instant}
     order by namespace_id nulls last, index desc
     limit 1`;
@@ -45,12 +46,15 @@ export async function readAccountVersions(
   namespace: string,
   below: bigint = ANY_INDEX,
 ): Promise<AccountVersion[]> {
-  const key = namespace === "" ? null : namespace;
   return await sql<AccountVersion[]>`
     select index, source, source_version
     from accounts
-    where log = ${log} and namespace_id is not distinct from ${key} and index < ${below}
+    where log = ${log} and namespace_id is not distinct from ${keyOf(namespace)} and index < ${below}
     order by index`;
+}
+
+function keyOf(namespace: string): string | null {
+  return namespace === "" ? null : namespace;
 }
 
 /** Above every index that an entry can have. */

@@ -185,7 +185,6 @@ export async function readMonthFigures(
 
 /** A line about a usage. */
 export interface UsageAdjustment {
-  entry: bigint;
   index: bigint;
   line: bigint;
   /** Six decimals, signed. */
@@ -193,15 +192,15 @@ export interface UsageAdjustment {
   billing_month: string;
 }
 
-/** All lines about these usages, in the order of the log. */
+/** All lines about a usage, in the order of the log. */
 export async function readUsageAdjustments(
   sql: Reader,
   log: string,
-  entries: readonly bigint[],
+  entry: bigint,
 ): Promise<UsageAdjustment[]> {
   return await sql<UsageAdjustment[]>`
-    select entry, index, line, amount, billing_month
+    select index, line, amount, billing_month
     from adjustments
-    where log = ${log} and entry = any(${plainColumn(entries)}::text::bigint[])
+    where log = ${log} and entry = ${entry}
     order by index, line`;
 }

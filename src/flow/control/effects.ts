@@ -6,9 +6,11 @@ import { type Content, enrolsForMoney } from "../../core/approval.ts";
 import type { Action } from "../../core/control.ts";
 import type { Body } from "../../core/entry.ts";
 import { canonical, type Json } from "../../core/json.ts";
+import { accountAt } from "../../store/accounts.ts";
 import { readEntry } from "../../store/entries.ts";
 import { readPack } from "../../store/packs.ts";
 import { readNewest } from "../../store/registers.ts";
+import { adjustmentEffect } from "../money/adjust.ts";
 import { decodedAs } from "../usage/show.ts";
 import type { Deciding } from "./rules.ts";
 import { newestMapping } from "./standing.ts";
@@ -26,8 +28,8 @@ type Effect<A extends Action> = (
 const added = (): Content => ({});
 
 export const EFFECTS: { readonly [A in Action]: Effect<A> } = {
-  account: added,
-  adjustment: added,
+  account: accounted,
+  adjustment: adjustmentEffect,
   break_resolved: added,
   conflict_resolved: added,
   credit_run: added,
@@ -49,6 +51,16 @@ export const EFFECTS: { readonly [A in Action]: Effect<A> } = {
   role_mapping: mapped,
   visibility: seen,
 };
+
+async function accounted(
+  { tx, prefix, at }: Deciding,
+  { namespace_id, effective_from = at }: Asked<"account">,
+): Promise<Content> {
+  const account = await accountAt(tx, prefix.id, namespace_id, effective_from);
+  if (account === undefined) return {};
+  const { account_id, subscription_id } = account;
+  return { stands: { account_id, subscription_id } };
+}
 
 function enrolled({ prefix }: Deciding, { runners }: Asked<"enrolment">): Content {
   const lines = runners.map(({ uuid }) => {

@@ -13,6 +13,8 @@ import type { Transaction } from "../../store/connect.ts";
 import { readPack } from "../../store/packs.ts";
 import type { Keyring } from "../key/keyring.ts";
 import { assertNextLogKey } from "../key/log-key.ts";
+import { assertAccount } from "../money/account.ts";
+import { assertHandMade } from "../money/adjust.ts";
 import { decodedAs } from "../usage/show.ts";
 
 /** The log as it stands up to its head. */
@@ -28,6 +30,8 @@ export interface Deciding {
 type Rule<A extends Action> = (deciding: Deciding, body: Body<A>) => Promise<void>;
 
 export const RULES_BESIDE: { readonly [A in Action]?: Rule<A> } = {
+  account: assertAccount,
+  adjustment: assertHandMade,
   log_key: async ({ tx, prefix, keyring }, body) => {
     await assertNextLogKey(keyring, { tx, log: prefix.id }, body);
   },

@@ -1,6 +1,7 @@
 /** Who pays for a namespace, or for all others of the instance, from an instant on. */
 import type { z } from "zod";
 import { BODY, type Body } from "../../core/entry.ts";
+import type { Prefix } from "../../core/prefix.ts";
 import { Problem } from "../../core/problem.ts";
 import { epochMs, instantText } from "../../core/unit.ts";
 import { readAccountVersions } from "../../store/accounts.ts";
@@ -58,10 +59,10 @@ export async function account(
  * @throws Problem `stale-source-version`, `starts-in-the-past`
  */
 export async function assertAccount(
-  { tx, log, at }: { tx: Transaction; log: string; at: string },
+  { tx, prefix, at }: { tx: Transaction; prefix: Prefix; at: string },
   body: Body<"account">,
 ): Promise<void> {
-  assertNext(await readAccountVersions(tx, log, body.namespace_id), body, at);
+  assertNext(await readAccountVersions(tx, prefix.id, body.namespace_id), body, at);
 }
 
 function assertNext(

@@ -1,5 +1,4 @@
 /** A correction of what was charged: never of an entry, always by another one. */
-import type { z } from "zod";
 import {
   assertLeft,
   assertLines,
@@ -8,21 +7,11 @@ import {
   scopesOf,
 } from "../../core/adjustment.ts";
 import { formatSignedComputeMs, parseSignedComputeMs } from "../../core/charge.ts";
-import { BODY, type Body } from "../../core/entry.ts";
+import type { Body } from "../../core/entry.ts";
 import type { Prefix } from "../../core/prefix.ts";
 import { misshapen } from "../../core/problem.ts";
 import { readMonthFigures, readStanding } from "../../store/adjustments.ts";
 import type { Transaction } from "../../store/connect.ts";
-import type { Random } from "../clock.ts";
-import type { Appender } from "../log/append.ts";
-import { salt } from "../log/chain.ts";
-import type { Receipt } from "../log/commit-entry.ts";
-
-/** Without `billing_month`: where usage of the first line's month would be posted that came now. */
-export const NewAdjustment = BODY.adjustment
-  .omit({ approval: true, by: true, credit_run: true, first_line: true, salt: true })
-  .extend({ billing_month: BODY.adjustment.shape.billing_month.exactOptional() });
-export type NewAdjustment = z.infer<typeof NewAdjustment>;
 
 /** The log up to its head. */
 interface Standing {
@@ -30,27 +19,6 @@ interface Standing {
   readonly prefix: Prefix;
   /** Of the entry that would be written now. */
   readonly at: string;
-}
-
-/**
- * Where one person decides. Under dual control it takes a proposal and its approval.
- *
- * @param by opaque id of the principal who asks
- * @throws Problem `not-found`, `approval-required`, and as `assertAdjustable` does
- */
-export async function adjust(
-  { appender, random }: { appender: Appender; random: Random },
-  { log, by }: { log: string; by: string },
-  { billing_month, ...input }: NewAdjustment,
-): Promise<Receipt> {
-  const sealed = { approval: "", by, credit_run: "", first_line: "0", salt: salt(random) };
-  return await appender.control(log, "adjustment", async (prefix, at, tx) => {
-    const [first] = input.lines;
-    const open = first && prefix.postingMonth(first.usage_month);
-    const body = { ...input, ...sealed, billing_month: billing_month ?? open ?? "" };
-    await assertAdjustable({ tx, prefix, at }, body);
-    return body;
-  });
 }
 
 /** As `assertAdjustable`, of one that is no part of a credit run. */
@@ -76,7 +44,7 @@ export async function assertAdjustable(
 }
 
 /** What the months that it is about come to. */
-export interface AdjustmentEffect {
+export type AdjustmentEffect = {
   total: string;
   months: {
     namespace_id: string;
@@ -85,7 +53,7 @@ export interface AdjustmentEffect {
     from: string;
     to: string;
   }[];
-}
+};
 
 export async function adjustmentEffect(
   { tx, prefix }: Pick<Standing, "tx" | "prefix">,

@@ -1,11 +1,17 @@
 /** One build's charge in full arithmetic, with the signed report and the entry that it rests on. */
-import { computeMinutes, parseComputeMs } from "../../core/charge.ts";
+import {
+  computeMinutes,
+  formatSignedComputeMs,
+  parseComputeMs,
+  parseSignedComputeMs,
+} from "../../core/charge.ts";
 import type { Body } from "../../core/entry.ts";
 import { projectFactor, runnerFactor } from "../../core/factor.ts";
 import { Problem } from "../../core/problem.ts";
 import { clockAnomaly } from "../../core/report.ts";
 import { encodeBase64 } from "../../core/text.ts";
 import { Tracking } from "../../core/unit.ts";
+import { readUsageAdjustments } from "../../store/adjustments.ts";
 import type { Transaction } from "../../store/connect.ts";
 import { readEntry } from "../../store/entries.ts";
 import { readJobs } from "../../store/jobs.ts";
@@ -40,6 +46,18 @@ export interface ExplainedUsage extends ShownReport {
   /** Wall-clock span and measured duration differ by more than the tolerance. */
   clock_anomaly: boolean;
   rating: Rating;
+  /** In the order of the log. */
+  adjustments: BuildAdjustment[];
+  /** What the build costs: `compute_ms` of its rating, and all adjustments. */
+  net_compute_ms: string;
+}
+
+/** What was added to the charge of a build: below zero for a credit. */
+export interface BuildAdjustment {
+  index: string;
+  line: string;
+  compute_ms: string;
+  billing_month: string;
 }
 
 export interface Rating {
@@ -118,6 +136,11 @@ async function explained(tx: Transaction, log: string, index: bigint): Promise<S
   const { at, bytes, leaf } = await readEntry(tx, log, index);
   const { body } = decodedAs("usage", bytes);
   const shown = reportOf(body.jws);
+  const adjustments = await readUsageAdjustments(tx, log, index);
+  const net = adjustments.reduce(
+    (sum, { amount }) => sum + parseSignedComputeMs(amount),
+    parseSignedComputeMs(body.compute_ms),
+  );
   return {
     index: String(index),
     at,
@@ -129,6 +152,10 @@ async function explained(tx: Transaction, log: string, index: bigint): Promise<S
     billing_month: body.billing_month,
     clock_anomaly: clockAnomaly(shown.report.usage),
     rating: await ratingOf(tx, log, body, shown.report.usage.duration_ms),
+    adjustments: adjustments.map(({ index, line, amount, billing_month }) => {
+      return { index: String(index), line: String(line), compute_ms: amount, billing_month };
+    }),
+    net_compute_ms: formatSignedComputeMs(net),
     ...shown,
   };
 }

@@ -56,6 +56,17 @@ export const ExplainedBuild = exactly<ExplainedUsage>()(
     billing_month: MonthText,
     clock_anomaly: z.boolean(),
     rating: Rating,
+    adjustments: z.array(
+      exactly<explain.BuildAdjustment>()(
+        z.strictObject({
+          index: IntegerText,
+          line: IntegerText,
+          compute_ms: SignedComputeMsText,
+          billing_month: MonthText,
+        }),
+      ),
+    ),
+    net_compute_ms: SignedComputeMsText,
   }),
 );
 export const Explanation = exactly<show.AsOf & { usages: ExplainedUsage[] }>()(

@@ -1,4 +1,5 @@
 /** What builds cost: cards, classes, limits, packs. */
+import { NewAccount } from "../../flow/money/account.ts";
 import { NewCard } from "../../flow/rate/card.ts";
 import { NewClass } from "../../flow/rate/classify.ts";
 import { NewLimit } from "../../flow/rate/limit.ts";
@@ -28,6 +29,18 @@ export const FINANCE = {
   "PUT /v1/quotas/:log/:namespace": {
     summary: "A namespace's limit: at once, or from an instant on",
     body: json(NewLimit),
+    success: written(Receipt),
+    problems: ["stale-source-version", "starts-in-the-past", "approval-required", ...WRITING],
+  },
+  "PUT /v1/accounts/:log/:namespace": {
+    summary: "Who pays for a namespace: at once, or from an instant on",
+    body: json(NewAccount),
+    success: written(Receipt),
+    problems: ["stale-source-version", "starts-in-the-past", "approval-required", ...WRITING],
+  },
+  "PUT /v1/accounts/:log": {
+    summary: "Who pays for all namespaces that have no account of their own",
+    body: json(NewAccount),
     success: written(Receipt),
     problems: ["stale-source-version", "starts-in-the-past", "approval-required", ...WRITING],
   },
