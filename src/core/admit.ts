@@ -35,6 +35,7 @@ const RULES: { readonly [K in Kind]?: Rule<K> } = {
   pack,
   month_closing: monthClosing,
   month_closing_withdrawn: monthClosingWithdrawn,
+  month_closed: monthClosed,
   /** Whether it is the next of its log only those can say who have read all entries of its kind. */
   log_key(prefix, body) {
     if (!isLogKey(prefix.id, body)) throw new Problem("inadmissible-key");
@@ -190,4 +191,12 @@ function monthClosing(prefix: Prefix, { month }: Body<"month_closing">, at: stri
 
 function monthClosingWithdrawn(prefix: Prefix, body: Body<"month_closing_withdrawn">): void {
   if (prefix.lastClosing?.index !== BigInt(body.closing)) throw new Problem("months-in-order");
+}
+
+/** That it is the first end of its month the table `month_ends` says. */
+function monthClosed(prefix: Prefix, { closing, month, size }: Body<"month_closed">): void {
+  const last = prefix.lastClosing;
+  if (last?.index !== BigInt(closing) || last.month !== month) throw new Problem("months-in-order");
+  // A checkpoint that does not cover the cut-off anchors nothing.
+  if (BigInt(size) <= last.index) misshapen("month_closed", "size");
 }

@@ -141,6 +141,11 @@ export class Prefix {
     return this.#keys.get(kid);
   }
 
+  /** Every key that was ever enrolled, in the order of their entries. */
+  get keys(): Iterable<KeyState> {
+    return this.#keys.values();
+  }
+
   /** The key whose rotation named this kid, before the successor's own `key` entry stands and after. */
   predecessor(kid: string): KeyState | undefined {
     return this.#keys.get(this.#heirs.get(kid) ?? "");

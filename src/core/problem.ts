@@ -65,7 +65,12 @@ export const PROBLEMS = {
   "part-of-credit-run": [409, "A credit run is taken back as a whole, by a credit run"],
   "not-billable-usage": [422, "Only what was charged can be adjusted: billable usage"],
   "months-in-order": [409, "Months close in order, and only the last closing can be withdrawn"],
+  "month-not-ready": [409, "The month cannot be closed yet: something is missing"],
+  "month-closed": [409, "A month that is closed is never reopened"],
+  // of access
+  "review-incomplete": [409, "A review decides about everybody who had access, and nobody else"],
   // later, and nothing was accepted
+  "rate-limited": [429, "More requests than may come in this time: try again later"],
   busy: [503, "Too much at once: try again later"],
   "log-behind": [503, "The database is behind, or differs from, the archive: nothing is written"],
   "archive-unavailable": [503, "The archive cannot be reached: nothing is written or proven"],

@@ -1,0 +1,67 @@
+/** Cuts a month off: what comes later is posted to the next one. */
+import type { z } from "zod";
+import { admit } from "../../core/admit.ts";
+import { BODY } from "../../core/entry.ts";
+import type { Prefix } from "../../core/prefix.ts";
+import { Problem } from "../../core/problem.ts";
+import type { Transaction } from "../../store/connect.ts";
+import { readHeads } from "../../store/heads.ts";
+import type { Random } from "../clock.ts";
+import type { Appender } from "../log/append.ts";
+import { salt } from "../log/chain.ts";
+import type { Receipt } from "../log/commit-entry.ts";
+import { type Condition, conditions } from "./conditions.ts";
+
+export const NewClosing = BODY.month_closing.pick({ month: true });
+export type NewClosing = z.infer<typeof NewClosing>;
+
+/** A log up to its head, where the cut-off would go. */
+export interface AtHead {
+  tx: Transaction;
+  prefix: Prefix;
+  /** Of the entry that would be written now. */
+  at: string;
+  closeDelayDays: bigint;
+}
+
+/**
+ * @param by opaque id of the principal who asks
+ * @throws Problem `not-found`, `months-in-order`, `month-not-ready` with all that is missing,
+ *   `approval-required`
+ */
+export async function close(
+  {
+    appender,
+    random,
+    closeDelayDays,
+  }: { appender: Appender; random: Random; closeDelayDays: bigint },
+  { log, by }: { log: string; by: string },
+  { month }: NewClosing,
+): Promise<Receipt> {
+  const body = { approval: "", by, month, salt: salt(random) };
+  return await appender.control(log, "month_closing", async (prefix, at, tx) => {
+    // Whose turn it is comes first: of another month it does not matter what is missing.
+    admit(prefix, "month_closing", body, at);
+    await assertReady({ tx, prefix, at, closeDelayDays }, body);
+    return body;
+  });
+}
+
+/** @throws Problem `month-not-ready` */
+export async function assertReady(head: AtHead, { month }: NewClosing): Promise<Condition[]> {
+  const found = await conditionsAtHead(head, month);
+  const missing = found.flatMap(({ code, missing }) => (missing ? [`${code}: ${missing}`] : []));
+  if (missing.length > 0) throw new Problem("month-not-ready", { missing });
+  return found;
+}
+
+export async function conditionsAtHead(
+  { tx, prefix, at, closeDelayDays }: AtHead,
+  month: string,
+): Promise<Condition[]> {
+  const { id: log, lastClosing: before } = prefix;
+  const head = (await readHeads(tx, [log])).get(log);
+  if (head === undefined) throw new Problem("not-found");
+  const below = head.size;
+  return await conditions({ tx, log, month, below, at, prefix, before, closeDelayDays });
+}

@@ -1,0 +1,187 @@
+/**
+ * What must hold before a month is cut off (docs/months.md), each with what it was seen by. All of it is a
+ * function of the entries before the cut-off, so that it can be asked again at any time.
+ */
+import { readAttestation } from "../../core/claim.ts";
+import { headerSegment } from "../../core/jws.ts";
+import type { ConditionCode } from "../../core/month/statement.ts";
+import type { Closing } from "../../core/month.ts";
+import type { KeyState, Prefix } from "../../core/prefix.ts";
+import { TYP } from "../../core/report.ts";
+import { epochMs, instantText, monthOf, nextMonth } from "../../core/unit.ts";
+import { readOpenBreaks } from "../../store/breaks.ts";
+import type { Transaction } from "../../store/connect.ts";
+import {
+  firstAt,
+  readAttestations,
+  readBillable,
+  readCovered,
+  readFirstPosted,
+  readUnresolved,
+} from "../../store/month-conditions.ts";
+import { readMonthEnds } from "../../store/month-ends.ts";
+import { laterOf } from "../log/held.ts";
+import { decodedAs, reportOf } from "../usage/show.ts";
+
+export interface Cutting {
+  tx: Transaction;
+  log: string;
+  month: string;
+  /** The cut-off: entries 0 … below−1 are looked at. */
+  below: bigint;
+  /** Of the cut-off. */
+  at: string;
+  /** Up to the cut-off at least; with it, nothing that counts here is another. */
+  prefix: Prefix;
+  /** The cut-off before it that stands. */
+  before: Closing | undefined;
+  closeDelayDays: bigint;
+}
+
+export interface Condition {
+  code: ConditionCode;
+  /** By name: counts, months, instants. */
+  evidence: Readonly<Record<string, string>>;
+  /** What is missing, for a person to read; absent: it holds. */
+  missing?: string;
+}
+
+const DAY_MS = 86_400_000n;
+
+/** In the order of `CONDITIONS`. */
+export async function conditions(cutting: Cutting): Promise<Condition[]> {
+  const keys = await activeKeys(cutting);
+  return [
+    await order(cutting),
+    delay(cutting),
+    await unresolved(cutting, "conflict"),
+    await unresolved(cutting, "hold"),
+    await breaks(cutting),
+    await attestations(cutting, keys),
+    await coverage(cutting, keys),
+    await accounts(cutting),
+  ];
+}
+
+/** The first instant after the month. */
+export function endOf(month: string): string {
+  return `${nextMonth(month)}T00:00:00.000Z`;
+}
+
+function condition(
+  code: ConditionCode,
+  evidence: Condition["evidence"],
+  missing: string | false,
+): Condition {
+  return { code, evidence, ...(missing !== false && { missing }) };
+}
+
+async function order({ tx, log, month, below, before }: Cutting): Promise<Condition> {
+  if (before === undefined) {
+    const first = await readFirstPosted(tx, log, below);
+    const isLeft = first !== undefined && first < month;
+    return condition("order", { before: "" }, isLeft && `usage is posted to ${first}`);
+  }
+  const ends = await readMonthEnds(tx, log);
+  const isClosed = ends.some(({ closing, index }) => closing === before.index && index < below);
+  return condition("order", { before: before.month }, !isClosed && `${before.month} is not closed`);
+}
+
+function delay({ month, at, closeDelayDays }: Cutting): Condition {
+  const end = endOf(month);
+  const over = instantText(epochMs(end) + Number(closeDelayDays * DAY_MS));
+  return condition("delay", { at, end }, at < over && `not before ${over}`);
+}
+
+async function unresolved(
+  { tx, log, month, below }: Cutting,
+  kind: "conflict" | "hold",
+): Promise<Condition> {
+  const standing = await readUnresolved(tx, log, kind, below);
+  const open = standing.filter(({ bytes }) => {
+    const { report } = reportOf(decodedAs(kind, bytes).body.jws);
+    return monthOf(report.usage.finished_at) <= month;
+  });
+  return none(`${kind}s`, open);
+}
+
+async function breaks({ tx, log, month, below }: Cutting): Promise<Condition> {
+  return none("breaks", await readOpenBreaks(tx, log, below, month));
+}
+
+function none(
+  code: "conflicts" | "holds" | "breaks",
+  open: readonly { index: bigint }[],
+): Condition {
+  const [first] = open;
+  const missing = first !== undefined && `${open.length} open, the first is entry ${first.index}`;
+  return condition(code, { open: String(open.length) }, missing);
+}
+
+/** Of an enrolment with a hosted runner; entered before the month's end, and not ended. */
+async function activeKeys({ tx, log, month, below, prefix }: Cutting): Promise<KeyState[]> {
+  const end = endOf(month);
+  const after = await firstAt(tx, log, end, below);
+  return [...prefix.keys].filter(({ index, trustedUpTo, enrolment }) => {
+    return (
+      index < after && trustedUpTo === undefined && hostedOf(prefix, enrolment, end).length > 0
+    );
+  });
+}
+
+function hostedOf(prefix: Prefix, enrolment: bigint, end: string) {
+  const { runners = [] } = prefix.enrolment(enrolment) ?? {};
+  return runners.filter((line) => line.tracking === "hosted" && line.effective_from < end);
+}
+
+async function attestations(
+  { tx, log, month, below }: Cutting,
+  keys: readonly KeyState[],
+): Promise<Condition> {
+  const end = endOf(month);
+  const from = await firstAt(tx, log, end, below);
+  const signers = keys.map(({ kid }) => headerSegment(kid, TYP.attestation));
+  const attested = new Map<string, string>();
+  // Newest first.
+  for (const bytes of await readAttestations(tx, log, signers, { from, below })) {
+    const signed = readAttestation(decodedAs("attestation", bytes).body.jws);
+    const issued = signed?.payload.issued_at ?? "";
+    if (signed !== undefined && issued >= end && !attested.has(signed.signer)) {
+      attested.set(signed.signer, issued);
+    }
+  }
+  const [first, ...more] = keys.filter(({ kid }) => !attested.has(kid));
+  const missing = first !== undefined && `${more.length + 1} keys, the first is ${first.kid}`;
+  const oldest = [...attested.values()].sort()[0] ?? "";
+  return condition("attestations", { keys: String(keys.length), oldest }, missing);
+}
+
+async function coverage(
+  { tx, log, month, below, prefix }: Cutting,
+  keys: readonly KeyState[],
+): Promise<Condition> {
+  const [start, until] = [`${month}T00:00:00.000Z`, endOf(month)];
+  const since = new Map<string, string>();
+  for (const line of keys.flatMap(({ enrolment }) => hostedOf(prefix, enrolment, until))) {
+    const known = since.get(line.runner_id);
+    if (known === undefined || line.effective_from < known) {
+      since.set(line.runner_id, line.effective_from);
+    }
+  }
+  const runners = Array.from(since, ([runner, from]) => {
+    return { runner, since: laterOf(from, start) };
+  });
+  const covered = await readCovered(tx, log, runners, { until, below });
+  const [first, ...more] = runners.filter(({ runner }) => (covered.get(runner) ?? "") < until);
+  const missing = first !== undefined && `${more.length + 1} runners, the first is ${first.runner}`;
+  const least = [...covered.values()].sort()[0] ?? "";
+  return condition("coverage", { runners: String(runners.length), until: least }, missing);
+}
+
+async function accounts({ tx, log, month, below }: Cutting): Promise<Condition> {
+  const billable = await readBillable(tx, log, month, { until: endOf(month), below });
+  const [first, ...more] = billable.filter(({ account_id }) => account_id === null);
+  const missing =
+    first !== undefined && `${more.length + 1} namespaces, the first is ${first.namespace_id}`;
+  return condition("accounts", { namespaces: String(billable.length) }, missing);
+}

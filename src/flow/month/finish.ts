@@ -1,0 +1,94 @@
+/**
+ * Closes a month that is cut off, for ever: as soon as its checkpoint is where it has to be, an entry says
+ * what the month is, and its rows and its statement are written. Any process may do any step, and again.
+ */
+import type { Closing } from "../../core/month.ts";
+import { Problem } from "../../core/problem.ts";
+import { readMonthEnds, readStatement } from "../../store/month-ends.ts";
+import { readWatermark } from "../../store/watermarks.ts";
+import type { Random } from "../clock.ts";
+import type { Anchoring } from "../log/anchor.ts";
+import type { Appender } from "../log/append.ts";
+import { salt } from "../log/chain.ts";
+import type { Receipt } from "../log/commit-entry.ts";
+import { snapshot } from "../usage/show.ts";
+import { countMonth, digestShown, type Figures, figuresFrom } from "./count.ts";
+import { writeRows } from "./rows.ts";
+import { settledAt } from "./settled.ts";
+import { pinnedIn, readStanding } from "./standing.ts";
+
+export interface Finishing extends Anchoring {
+  appender: Appender;
+  random: Random;
+  closeDelayDays: bigint;
+}
+
+/** `month_closed` of the service itself. */
+const SERVICE = "service";
+
+export interface Finished {
+  month: string;
+  /** Absent while it has to wait, for what `missing` says. */
+  receipt?: Receipt;
+  missing: readonly string[];
+}
+
+/**
+ * The log's month that is cut off, if one is; and the rows of those that have none yet.
+ *
+ * @param by opaque id of the principal who asks; the service itself, if absent
+ * @throws Problem `not-found`, `busy` and what an appender throws; ArchiveError `archive-unavailable`
+ */
+export async function finish(
+  finishing: Finishing,
+  log: string,
+  by: string = SERVICE,
+): Promise<Finished | undefined> {
+  const { sql } = finishing;
+  const standing = await snapshot(sql, (tx) => readStanding(tx, log));
+  const pinned = pinnedIn(standing);
+  const finished = pinned && (await closeFor(finishing, { log, by }, pinned));
+  for (const end of await readMonthEnds(sql, log)) {
+    if ((await readStatement(sql, log, end.month)) === undefined) await writeRows(sql, log, end);
+  }
+  return finished;
+}
+
+/** Writes `month_closed`, or says what it waits for. */
+async function closeFor(
+  finishing: Finishing,
+  { log, by }: { log: string; by: string },
+  { index, month }: Closing,
+): Promise<Finished> {
+  const { sql, appender, random, closeDelayDays } = finishing;
+  const covering = index + 1n;
+  const settled = await settledAt(finishing, log, covering);
+  if (typeof settled === "string") return { month, missing: [settled] };
+  const folded = await readWatermark(sql, log);
+  if (folded === undefined || folded.size < covering) {
+    return { month, missing: [`rollups: they reach ${folded?.size ?? 0n} of ${covering} entries`] };
+  }
+  const figures = await figuresOf(finishing, { log, month, closing: index });
+  if (typeof figures === "string") return { month, missing: [figures] };
+  const place = { closing: String(index), month, close_delay_days: String(closeDelayDays) };
+  const body = { ...figures, ...settled, ...place, by, salt: salt(random) };
+  const receipt = await appender.control(log, "month_closed", async (prefix, _, tx) => {
+    const ends = await readMonthEnds(tx, log);
+    const end = ends.find(({ closing }) => closing === index);
+    if (end !== undefined) return end.index;
+    if (prefix.lastClosing?.index !== index) throw new Problem("months-in-order");
+    return body;
+  });
+  return { month, receipt, missing: [] };
+}
+
+/** A string: the views show something else. */
+async function figuresOf(
+  { sql }: Finishing,
+  of: { log: string; month: string; closing: bigint },
+): Promise<Figures | string> {
+  const counted = await snapshot(sql, (tx) => countMonth({ sql, tx, ...of }));
+  const shown = await digestShown(sql, of.log, of.month);
+  if (shown !== counted.rollups.sha256) return "rollups: they are not equal to a recount";
+  return figuresFrom(counted);
+}

@@ -1,0 +1,175 @@
+/** What the preconditions of a cut-off are read from, as entries 0 … below−1 say (docs/months.md). */
+import { plainColumn, textColumn } from "./columns.ts";
+import type { Transaction } from "./connect.ts";
+import { instant } from "./instant.ts";
+
+/** Index of the first entry that was written at an instant or after it; `size` where there is none. */
+export async function firstAt(
+  tx: Transaction,
+  log: string,
+  instant: string,
+  size: bigint,
+): Promise<bigint> {
+  let [low, high] = [0n, size];
+  // A log's clock never runs backwards, and there is no index of it.
+  while (low < high) {
+    const middle = (low + high) / 2n;
+    const [row] = await tx<{ before: boolean }[]>`
+      select at < ${instant} as before from entries where log = ${log} and index = ${middle}`;
+    if (row?.before === true) low = middle + 1n;
+    else high = middle;
+  }
+  return low;
+}
+
+/** The newest attestations of a key are looked at: an older one that is delivered late tells less. */
+const ATTESTATIONS_MAX = 8;
+
+/** By signer as `headerSegment` has it: bytes of its newest attestations from … below−1. */
+export async function readAttestations(
+  tx: Transaction,
+  log: string,
+  signers: readonly string[],
+  { from, below }: { from: bigint; below: bigint },
+): Promise<Uint8Array[]> {
+  const rows = await tx<{ bytes: Uint8Array }[]>`
+    select e.bytes
+    from unnest(${plainColumn(signers)}::text::text[]) as asked (signer)
+    cross join lateral (
+      select bytes
+      from entries
+      where log = ${log} and kind = 'attestation' and entry_signer(bytes) = asked.signer
+        and index >= ${from} and index < ${below}
+      order by index desc
+      limit ${ATTESTATIONS_MAX}
+    ) as e`;
+  return rows.map(({ bytes }) => bytes);
+}
+
+/** Conflicts or holds without an end. */
+export async function readUnresolved(
+  tx: Transaction,
+  log: string,
+  kind: "conflict" | "hold",
+  below: bigint,
+): Promise<{ index: bigint; bytes: Uint8Array }[]> {
+  return await tx<{ index: bigint; bytes: Uint8Array }[]>`
+    select index, bytes
+    from entries as e
+    where log = ${log} and kind = ${kind} and index < ${below}
+      and kind not in ('usage', 'disposition', 'attestation')
+      and not exists (
+        select
+        from ${tx(`${kind}_ends`)} as ended
+        where ended.log = e.log and ended.${tx(kind)} = e.index and ended.index < ${below}
+      )
+    order by index`;
+}
+
+export interface AskedRunner {
+  runner: string;
+  /** From where to where there must be no gap. */
+  since: string;
+}
+
+/** How far each runner is covered from its `since` on without a gap; absent: not even there. */
+export async function readCovered(
+  tx: Transaction,
+  log: string,
+  runners: readonly AskedRunner[],
+  { until, below }: { until: string; below: bigint },
+): Promise<Map<string, string>> {
+  const rows = await tx<{ runner: string; furthest: string }[]>`
+    with asked as (
+      select *
+      from unnest(
+        ${plainColumn(runners.map(({ runner }) => runner))}::text::bigint[],
+        ${textColumn(runners.map(({ since }) => since))}::text::timestamptz[]
+      ) as asked (runner, since)
+    ), pieces as (
+      select
+        runner,
+        to_at,
+        from_at > greatest(since, max(to_at) over before_it) as apart,
+        row_number() over (partition by runner order by from_at, index) as place
+      from asked
+      join coverages
+        on log = ${log} and runner_id = runner and index < ${below}
+          and to_at > since and from_at < ${until}
+      window before_it as (
+        partition by runner
+        order by from_at, index
+        rows between unbounded preceding and 1 preceding
+      )
+    ), chained as (
+      select *, bool_or(apart) over (partition by runner order by place) as broken
+      from pieces
+    ), reached as (
+      select runner, max(to_at) as furthest
+      from chained
+      where not broken
+      group by runner
+    )
+    select runner::text, ${instant(tx, "furthest")}
+    from reached`;
+  return new Map(rows.map(({ runner, furthest }) => [runner, furthest]));
+}
+
+/** Nulls: nobody pays for it. */
+export interface BillableNamespace {
+  namespace_id: string;
+  account_id: string | null;
+  subscription_id: string | null;
+}
+
+/**
+ * Namespaces with billable usage posted to a month, in the order of their numbers, and the account of each
+ * that is in force before `until`.
+ */
+export async function readBillable(
+  tx: Transaction,
+  log: string,
+  month: string,
+  { until, below }: { until: string; below: bigint },
+): Promise<BillableNamespace[]> {
+  return await tx<BillableNamespace[]>`
+    select namespace_id::text, account_id, subscription_id
+    from (
+      select distinct namespace_id
+      from (${posted(tx, log, below)}) as posted
+      where billing_month = ${month} and not_billable = ''
+    ) as billable
+    left join lateral (
+      select account_id, subscription_id
+      from accounts
+      where log = ${log} and index < ${below} and effective_from < ${until}
+        and (accounts.namespace_id = billable.namespace_id or accounts.namespace_id is null)
+      order by accounts.namespace_id nulls last, index desc
+      limit 1
+    ) as account on true
+    order by billable.namespace_id`;
+}
+
+/** The earliest month that usage is posted to. */
+export async function readFirstPosted(
+  tx: Transaction,
+  log: string,
+  below: bigint,
+): Promise<string | undefined> {
+  const [row] = await tx<{ month: string | null }[]>`
+    select min(billing_month) as month from (${posted(tx, log, below)}) as posted`;
+  return row?.month ?? undefined;
+}
+
+/** What is folded, and of entries below an index those that are not yet: to which month, of which namespace. */
+function posted(tx: Transaction, log: string, below: bigint) {
+  return tx`
+    select namespace_id, billing_month, not_billable
+    from usage_buckets
+    where log = ${log} and jobs > 0
+    union all
+    select namespace_id, billing_month, not_billable
+    from entries
+    where log = ${log} and kind = 'usage' and index < ${below}
+      and index >= coalesce((select size from watermarks where log = ${log}), 0)`;
+}
