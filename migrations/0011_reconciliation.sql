@@ -33,6 +33,7 @@ create table unseen_usages (
   runner_id bigint not null,
   project_id bigint not null,
   finished_at timestamptz(3) not null,
+  asked_at timestamptz(3), -- when the platform was asked after it by number, and did not know it
   broken boolean not null default false, -- a break says so
   constraint unseen_usages_pkey primary key (log, job_id)
 );
@@ -53,7 +54,8 @@ create table pull_marks (
   log text not null,
   runner_id bigint not null,
   walk_to timestamptz(3), -- of the walk under way: all that finished before is in it
-  next text, -- path and query of its next page
+  next text, -- path and query of its next page; null: all pages were read, jobs are asked after by number
+  failures int not null default 0, -- in a row
   due_at timestamptz(3) not null, -- of the next step, or when a claim runs out
   constraint pull_marks_pkey primary key (log, runner_id)
 );

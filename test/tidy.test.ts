@@ -29,9 +29,9 @@ const files = ["src", "audit"].flatMap((root) =>
 /** Folder to the packages and built-ins it may import; a folder that is not named here may import any. */
 const MAY_USE: Record<string, RegExp> = {
   "src/core": /^(?:zod|@noble\/.*)$/,
-  "src/store": /^(?:postgres|ioredis|@aws-sdk\/client-s3|node:.*)$/,
+  "src/store": /^(?:postgres|ioredis|rate-limiter-flexible|@aws-sdk\/client-s3|node:.*)$/,
   "src/format": /^(?:csv-stringify.*|node:.*)$/,
-  "src/flow": /^(?:jose|sodium-native|zod|node:.*)$/,
+  "src/flow": /^(?:jose|lossless-json|sodium-native|zod|node:.*)$/,
   "src/http": /^(?:hono|hono\/.*|@hono\/.*|zod|node:.*)$/,
   "src/agent": /^(?:jose|lossless-json|cli-progress|commander|pino|zod|node:.*)$/,
   audit: /^(?:jose|commander|cli-progress|zod|@noble\/.*|node:.*)$/,

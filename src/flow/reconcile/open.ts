@@ -1,0 +1,94 @@
+/** Opens breaks, each once whoever finds it, and ends those of which what was missing has come. */
+import { breakBody, type Finding, fingerprint, type Identity } from "../../core/break.ts";
+import type { Sha256 } from "../../core/hash.ts";
+import { readFingerprints, readOpenOf } from "../../store/breaks.ts";
+import type { Sql } from "../../store/connect.ts";
+import type { Random } from "../clock.ts";
+import type { Appender } from "../log/append.ts";
+import { salt } from "../log/chain.ts";
+
+export interface Opening {
+  /** As writer. */
+  sql: Sql;
+  appender: Appender;
+  random: Random;
+  hash: Sha256;
+}
+
+/** What no person has done. */
+export const SERVICE = "service";
+
+/** Entries of one transaction: reports queue behind it. */
+const TOGETHER = 25;
+
+/** @returns how many are new. @throws Problem `busy` and what an append says */
+export async function openBreaks(
+  { appender, hash, random, sql }: Opening,
+  log: string,
+  findings: readonly Finding[],
+): Promise<number> {
+  const found = new Map(findings.map((finding) => [fingerprint(finding, hash), finding]));
+  // A look without the head's lock first: almost always all of them stand.
+  for (const known of await readFingerprints(sql, log, [...found.keys()])) found.delete(known);
+  let opened = 0;
+  for (const page of pages([...found])) {
+    opened += await appender.together(log, async (put, { tx }) => {
+      const known = await readFingerprints(
+        tx,
+        log,
+        page.map(([print]) => print),
+      );
+      const fresh = page.filter(([print]) => !known.has(print));
+      for (const [, finding] of fresh) await put("break", breakBody(finding, salt(random), hash));
+      return fresh.length;
+    });
+  }
+  return opened;
+}
+
+/** A finding that no longer holds. `evidence`: the entry that shows it, where one does. */
+export interface Healed {
+  finding: Identity;
+  evidence: bigint | undefined;
+}
+
+/** @returns how many breaks were open and are ended now. @throws as `openBreaks` */
+export async function healBreaks(
+  { appender, hash, random, sql }: Opening,
+  log: string,
+  healed: readonly Healed[],
+): Promise<number> {
+  const evidence = new Map(
+    healed.map(({ evidence, finding }) => [fingerprint(finding, hash), evidence]),
+  );
+  const open = await readOpenOf(sql, log, [...evidence.keys()]);
+  let ended = 0;
+  for (const page of pages([...open])) {
+    ended += await appender.together(log, async (put, { tx }) => {
+      const still = await readOpenOf(
+        tx,
+        log,
+        page.map(([print]) => print),
+      );
+      for (const [print, index] of still) {
+        await put("break_resolved", {
+          approval: "",
+          break: String(index),
+          by: SERVICE,
+          evidence: String(evidence.get(print) ?? ""),
+          outcome: "healed",
+          reason: "came",
+          salt: salt(random),
+          ticket: "none",
+        });
+      }
+      return still.size;
+    });
+  }
+  return ended;
+}
+
+function pages<T>(items: readonly T[]): T[][] {
+  const count = Math.ceil(items.length / TOGETHER);
+  return Array.from({ length: count }, (_, i) => items.slice(i * TOGETHER, (i + 1) * TOGETHER));
+}

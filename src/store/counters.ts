@@ -1,0 +1,129 @@
+/** Tables `key_marks` and `counter_gaps`: which counters of each key are accounted for, and what it attested. */
+import type { Sql, Transaction } from "./connect.ts";
+
+export interface Attested {
+  kid: string;
+  /** The highest that it had used. */
+  counter: bigint;
+  /** Of the attestation's entry. */
+  at: string;
+  /** Reports that it had not delivered. */
+  spool: bigint;
+}
+
+/** A newer attestation of a key; an older one changes nothing but a higher counter. */
+export async function keepAttested(
+  tx: Transaction,
+  log: string,
+  { at, counter, kid, spool }: Attested,
+): Promise<void> {
+  const since = spool > 0n ? at : null;
+  await tx`
+    insert into key_marks as kept (log, kid, attested, attested_at, undelivered_since)
+    values (${log}, ${kid}, ${counter}, ${at}, ${since})
+    on conflict on constraint key_marks_pkey do update
+      set
+        attested = greatest(kept.attested, excluded.attested),
+        attested_at = excluded.attested_at,
+        undelivered_since = case
+          when excluded.undelivered_since is not null
+          then coalesce(kept.undelivered_since, excluded.undelivered_since)
+        end
+  `;
+}
+
+export interface KeyMark {
+  kid: string;
+  checked: bigint;
+  attested: bigint;
+  attested_at: Date | null;
+  undelivered_since: Date | null;
+}
+
+export async function readKeyMarks(tx: Sql | Transaction, log: string): Promise<KeyMark[]> {
+  return await tx<KeyMark[]>`
+    select kid, checked, attested, attested_at, undelivered_since
+    from key_marks
+    where log = ${log}
+    order by kid
+  `;
+}
+
+/** Counters of a key without any report. */
+export interface Gap {
+  kid: string;
+  first: bigint;
+  last: bigint;
+  since: Date;
+}
+
+/**
+ * Finds the gaps above the last counter that was looked at, up to `upTo` or the highest that came, and goes on
+ * from there. Cost follows what is new.
+ */
+export async function findGaps(
+  tx: Transaction,
+  log: string,
+  { kid, upTo, at }: { kid: string; upTo: bigint; at: string },
+): Promise<void> {
+  await tx`
+    insert into key_marks (log, kid)
+    values (${log}, ${kid})
+    on conflict on constraint key_marks_pkey do nothing
+  `;
+  await tx`
+    with mark as (
+      select checked
+      from key_marks
+      where log = ${log} and kid = ${kid}
+    ), come as (
+      select distinct counter
+      from reports, mark
+      where log = ${log} and kid = ${kid} and counter > checked
+    ), ends as (
+      select checked as counter from mark
+      union all
+      select counter from come
+      union all
+      select ${upTo}::bigint + 1 from mark
+      where ${upTo} > greatest(checked, (select coalesce(max(counter), 0) from come))
+    ), steps as (
+      select lag(counter) over (order by counter) as before, counter from ends
+    ), gaps as (
+      insert into counter_gaps (log, kid, first, last, since)
+      select ${log}, ${kid}, before + 1, counter - 1, ${at}
+      from steps
+      where counter > before + 1
+      on conflict on constraint counter_gaps_pkey do nothing
+    )
+    update key_marks
+    set checked = greatest(checked, ${upTo}, (select coalesce(max(counter), 0) from come))
+    where log = ${log} and kid = ${kid}
+  `;
+}
+
+/** Gaps of the log with how many of their counters are missing still; none once the last has come. */
+export async function readGaps(
+  tx: Transaction,
+  log: string,
+): Promise<(Gap & { missing: bigint })[]> {
+  return await tx<(Gap & { missing: bigint })[]>`
+    select kid, first, last, since, last - first + 1 - come.count as missing
+    from counter_gaps as g
+    cross join lateral (
+      select count(distinct counter)
+      from reports as r
+      where r.log = g.log and r.kid = g.kid and r.counter between g.first and g.last
+      offset 0
+    ) as come
+    where log = ${log}
+    order by kid, first
+  `;
+}
+
+export async function dropGap(tx: Transaction, log: string, { first, kid }: Gap): Promise<void> {
+  await tx`
+    delete from counter_gaps
+    where log = ${log} and kid = ${kid} and first = ${first}
+  `;
+}

@@ -1,0 +1,104 @@
+/** Table `unseen_usages`: hosted usage whose job the platform has not named. */
+import { plainColumn } from "./columns.ts";
+import type { Sql, Transaction } from "./connect.ts";
+
+export interface UnseenUsage {
+  index: bigint;
+  job_id: bigint;
+  runner_id: bigint;
+  project_id: bigint;
+  finished_at: Date;
+}
+
+/** Those of entries from … to−1 whose job is not among the platform's. */
+export async function addUnseen(
+  tx: Transaction,
+  log: string,
+  { from, to }: { from: bigint; to: bigint },
+): Promise<void> {
+  await tx`
+    insert into unseen_usages (log, index, job_id, runner_id, project_id, finished_at)
+    select e.log, e.index, e.job_id, e.runner_id, e.project_id, e.finished_at
+    from entries as e
+    where e.log = ${log} and e.index >= ${from} and e.index < ${to}
+      and e.kind = 'usage' and e.tracking = 'hosted'
+      and not exists (
+        select
+        from platform_jobs as p
+        where p.log = e.log and p.job_id = e.job_id
+      )
+    on conflict on constraint unseen_usages_pkey do nothing
+  `;
+}
+
+/** The platform has named these jobs. */
+export async function dropSeen(
+  sql: Sql | Transaction,
+  log: string,
+  jobs: readonly string[],
+): Promise<void> {
+  await sql`
+    delete from unseen_usages
+    where log = ${log} and job_id = any(${plainColumn(jobs)}::text::bigint[])
+  `;
+}
+
+export interface UnseenSearch {
+  runner: bigint;
+  /** They finished before it. */
+  before: string;
+  /** Their entries are below this index. */
+  below?: bigint;
+  /** Epoch milliseconds: those alone that were not asked after since then. */
+  askedBefore?: number;
+  limit: number;
+}
+
+/** Those of a runner of which no break says so yet, longest finished first. */
+export async function readUnseen(
+  sql: Sql | Transaction,
+  log: string,
+  { askedBefore, before, below = 2n ** 63n - 1n, limit, runner }: UnseenSearch,
+): Promise<UnseenUsage[]> {
+  // A job that was named while its usage was looked at may be in both tables.
+  return await sql<UnseenUsage[]>`
+    select index, job_id, runner_id, project_id, finished_at
+    from unseen_usages as u
+    where log = ${log} and runner_id = ${runner} and finished_at < ${before}
+      and index < ${below} and not broken
+      and (
+        ${askedBefore === undefined}
+        or coalesce(asked_at, '-infinity') < ${new Date(askedBefore ?? 0)}
+      )
+      and not exists (
+        select
+        from platform_jobs as p
+        where p.log = u.log and p.job_id = u.job_id
+      )
+    order by finished_at, job_id
+    limit ${limit}
+  `;
+}
+
+/** The platform was asked after it by number, and does not know it. */
+export async function markAsked(
+  sql: Sql,
+  log: string,
+  job: bigint,
+  askedAt: number,
+): Promise<void> {
+  await sql`
+    update unseen_usages
+    set asked_at = ${new Date(askedAt)}
+    where log = ${log} and job_id = ${job}
+  `;
+}
+
+/** Breaks say of these that the platform has no such job. */
+export async function markBroken(sql: Sql, log: string, jobs: readonly string[]): Promise<void> {
+  await sql`
+    update unseen_usages
+    set broken = true
+    where log = ${log} and job_id = any(${plainColumn(jobs)}::text::bigint[])
+  `;
+}

@@ -1,0 +1,126 @@
+/**
+ * A stand-in of GitLab's jobs API: its forms, its keyset pages, and what goes wrong with it. Members that nobody
+ * reads are in its answers, as in GitLab's.
+ */
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { z } from "zod";
+
+export interface ApiJob {
+  id: number;
+  runner: number;
+  project: number;
+  status: string;
+  created_at: string;
+  started_at: string | null;
+  finished_at: string | null;
+  /** As it stands in the JSON. */
+  duration: string | null;
+}
+
+/** What the next request meets instead of an answer; undefined: an answer. */
+export type Fault =
+  | { status: number; headers?: Record<string, string> }
+  | "cut"
+  | "half"
+  | undefined;
+
+export interface StandIn {
+  url: string;
+  token: string;
+  jobs: ApiJob[];
+  /** Taken one by one. */
+  faults: Fault[];
+  /** Paths and queries, in their order. */
+  asked: string[];
+  /** After each page that was answered. */
+  afterPage: (page: number) => void;
+  /** Of the headers of each answer. */
+  headers: Record<string, string>;
+  close(): Promise<void>;
+}
+
+export async function startStandIn(): Promise<StandIn> {
+  const server = createServer((request, response) => answer(standIn, request, response));
+  await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  const standIn: StandIn = {
+    url: `http://127.0.0.1:${port}`,
+    token: "glpat-stand-in",
+    jobs: [],
+    faults: [],
+    asked: [],
+    afterPage: () => undefined,
+    headers: {},
+    close: () =>
+      new Promise((resolve) => {
+        server.closeAllConnections();
+        server.close(() => resolve());
+      }),
+  };
+  return standIn;
+}
+
+const RUNNER_JOBS = /^\/api\/v4\/runners\/(\d+)\/jobs$/;
+const PROJECT_JOB = /^\/api\/v4\/projects\/(\d+)\/jobs\/(\d+)$/;
+const Query = z.object({
+  order_by: z.literal("id"),
+  sort: z.literal("desc"),
+  pagination: z.literal("keyset"),
+});
+
+function answer(standIn: StandIn, request: IncomingMessage, response: ServerResponse): void {
+  const { faults, headers, token, url } = standIn;
+  standIn.asked.push(request.url ?? "");
+  const fault = faults.shift();
+  if (fault === "cut") return void request.socket.destroy();
+  if (typeof fault === "object")
+    return void response.writeHead(fault.status, fault.headers).end("{}");
+  if (request.headers["private-token"] !== token) return void response.writeHead(401).end("{}");
+  const { pathname, searchParams } = new URL(request.url ?? "", url);
+  const [, runner] = RUNNER_JOBS.exec(pathname) ?? [];
+  const [, project, number] = PROJECT_JOB.exec(pathname) ?? [];
+  const body =
+    runner === undefined
+      ? one(standIn, project, number)
+      : page(standIn, runner, searchParams, response);
+  if (body === undefined) return void response.writeHead(404).end('{"message":"404 Not found"}');
+  for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
+  response.setHeader("content-type", "application/json");
+  if (fault !== "half") return void response.end(body);
+  response.setHeader("content-length", Buffer.byteLength(body));
+  response.write(body.slice(0, body.length / 2), () => request.socket.destroy());
+}
+
+function one({ jobs }: StandIn, project?: string, number?: string): string | undefined {
+  const found = jobs.find(({ id, project: of }) => String(id) === number && String(of) === project);
+  return found && json(found, `,"runner":{"id":${found.runner},"description":"shared"}`);
+}
+
+function page(
+  standIn: StandIn,
+  runner: string,
+  query: URLSearchParams,
+  response: ServerResponse,
+): string {
+  Query.parse(Object.fromEntries(query));
+  const size = Number(query.get("per_page"));
+  const below = Number(query.get("cursor") ?? Number.MAX_SAFE_INTEGER);
+  const all = standIn.jobs.filter((job) => String(job.runner) === runner && job.id < below);
+  const listed = all.sort((a, b) => b.id - a.id).slice(0, size);
+  const last = listed.at(-1);
+  if (last !== undefined && all.length > size) {
+    query.set("cursor", String(last.id));
+    const next = `${standIn.url}/api/v4/runners/${runner}/jobs?${query}`;
+    response.setHeader("link", `<${standIn.url}/first>; rel="first", <${next}>; rel="next"`);
+  }
+  const body = `[${listed.map((job) => json(job, "")).join(",")}]`;
+  standIn.afterPage(standIn.asked.length);
+  return body;
+}
+
+function json(job: ApiJob, more: string): string {
+  const text = (value: string | null): string => (value === null ? "null" : JSON.stringify(value));
+  const times = `"created_at":${text(job.created_at)},"started_at":${text(job.started_at)},"finished_at":${text(job.finished_at)}`;
+  return `{"id":${job.id},"status":"${job.status}","stage":"test",${times},"erased_at":null,"duration":${job.duration ?? "null"},"queued_duration":0.5,"user":{"id":1,"username":"root"},"project":{"id":${job.project},"path":"x"}${more}}`;
+}

@@ -1,0 +1,276 @@
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { instantText } from "../../../src/core/unit.ts";
+import { GitLabError } from "../../../src/flow/reconcile/gitlab.ts";
+import { isLastPage, matchDue } from "../../../src/flow/reconcile/match.ts";
+import { notice } from "../../../src/flow/reconcile/notice.ts";
+import {
+  enlistRunners,
+  type Pulled,
+  type Pulling,
+  pullStep,
+} from "../../../src/flow/reconcile/pull.ts";
+import { readCoverage } from "../../../src/store/breaks.ts";
+import {
+  closeHouse,
+  type Door,
+  entriesOf,
+  type House,
+  newAgent,
+  newLog,
+  ofKind,
+  openHouse,
+  reported,
+  sha256,
+} from "../door.ts";
+import { type ApiJob, type StandIn, startStandIn } from "./gitlab.ts";
+
+const HOUR = 3_600_000;
+const DAY = 24 * HOUR;
+
+let house: House;
+let door: Door;
+let standIn: StandIn;
+let log: string;
+let pulling: Pulling;
+let seed = 20;
+
+beforeAll(async () => {
+  house = await openHouse();
+  door = house.open();
+  standIn = await startStandIn();
+}, 60_000);
+afterAll(async () => {
+  await standIn.close();
+  await closeHouse(house);
+});
+
+beforeEach(async () => {
+  seed += 1;
+  log = await newLog(door, `pull ${seed}`);
+  await newAgent(door, log, seed, [
+    { uuid: `u${seed}`, effective_from: instantText(door.now - 9 * DAY) },
+  ]);
+  const { token, url } = standIn;
+  pulling = {
+    ...{ sql: house.database.writer, appender: door.appender, random: door.random },
+    clock: { now: () => door.now },
+    gitlabs: [{ log, url, token }],
+    signal: new AbortController().signal,
+    intervalMs: HOUR,
+  };
+  await enlistRunners(pulling);
+});
+afterEach(() => {
+  Object.assign(standIn, {
+    jobs: [],
+    faults: [],
+    asked: [],
+    afterPage: () => undefined,
+    headers: {},
+  });
+});
+
+/** Ended so long ago, after a minute; made just before. */
+function jobOf(id: number, agoMs: number, more: Partial<ApiJob> = {}): ApiJob {
+  const at = (ms: number): string => instantText(door.now - ms);
+  const times = {
+    created_at: at(agoMs + 61_000),
+    started_at: at(agoMs + 60_000),
+    finished_at: at(agoMs),
+  };
+  return { id, runner: 700, project: 50, status: "success", duration: "60.0", ...times, ...more };
+}
+
+/** The newest has the highest number; they are so far apart. */
+const jobsOf = (count: number, apartMs: number): ApiJob[] =>
+  Array.from({ length: count }, (_, i) => jobOf(i + 1, (count - i) * apartMs + 2 * HOUR));
+
+const stored = async () =>
+  await house.database.reader<
+    { job_id: bigint; finished_at: Date | null; duration_ms: bigint; status: string }[]
+  >`
+    select job_id, finished_at, duration_ms, status from platform_jobs where log = ${log} order by job_id`;
+const storedIds = async () => (await stored()).map(({ job_id }) => Number(job_id));
+const coverages = async () => ofKind(await entriesOf(house.database.reader, log), "coverage");
+
+/** All steps that are due, with what GitLab refused; what is to wait is made due, and how long it was to wait is kept. */
+async function walked(): Promise<{ refused: string[]; restsMs: number[]; steps: number }> {
+  const all = { refused: [] as string[], restsMs: [] as number[], steps: 0 };
+  for (;;) {
+    const [mark] = await house.database.writer<{ rest: string; walking: boolean }[]>`
+      select extract(epoch from due_at - clock_timestamp()) * 1000 as rest, walk_to is not null as walking
+      from pull_marks where log = ${log}`;
+    if (all.steps > 0 && mark?.walking === false && all.refused.length === 0) return all;
+    if (all.steps > 0 && mark?.walking === false && Number(mark.rest) > HOUR / 2) return all;
+    await house.database.writer`update pull_marks set due_at = '-infinity' where log = ${log}`;
+    const pulled: Pulled | undefined = await pullStep(pulling);
+    if (pulled === undefined) throw new Error("nothing is due");
+    all.steps += 1;
+    if (pulled.failure === undefined) continue;
+    all.refused.push(pulled.failure.reason);
+    const [after] = await house.database.writer<{ rest: string }[]>`
+      select extract(epoch from due_at - clock_timestamp()) * 1000 as rest from pull_marks where log = ${log}`;
+    all.restsMs.push(Number(after?.rest));
+  }
+}
+
+test("every job of every page is kept, and coverage says how far they are known, with a count and a digest", async () => {
+  standIn.jobs = jobsOf(250, 60_000);
+  await walked();
+  expect(await storedIds()).toEqual(standIn.jobs.map(({ id }) => id).sort((a, b) => a - b));
+  const [entry, ...more] = await coverages();
+  expect(more).toEqual([]);
+  expect(entry?.body).toMatchObject({ jobs: "250", runner_id: "700", source: "pull" });
+  expect(entry?.body.from).toBe(instantText(door.now - 9 * DAY));
+  expect(entry?.body.to).toBe(instantText(door.now - 60_000));
+  expect(standIn.asked).toHaveLength(3);
+});
+
+test("the next walk goes no further down than it has to, and its coverage goes on where the last one ended", async () => {
+  standIn.jobs = jobsOf(450, 30 * 60_000);
+  await walked();
+  standIn.asked = [];
+  door.now += HOUR;
+  standIn.jobs.push(jobOf(1_000, 10_000_000));
+  await walked();
+  const pages = standIn.asked.filter((path) => path.includes("/runners/"));
+  expect(pages).toHaveLength(2);
+  expect(await storedIds()).toContain(1_000);
+  const [first, second] = await coverages();
+  expect(second?.body.from).toBe(first?.body.to);
+  expect(await readCoverage(house.database.reader, log, 700n)).toBe(second?.body.to);
+});
+
+test("G05: errors, rate limits and cut connections lose no job, and are waited out as GitLab asks", async () => {
+  standIn.jobs = jobsOf(350, 60_000);
+  const reset = String(Math.floor(door.now / 1_000) + 90);
+  standIn.faults = [
+    { status: 500 },
+    undefined,
+    { status: 429, headers: { "retry-after": "77" } },
+    { status: 429, headers: { "ratelimit-reset": reset, "ratelimit-remaining": "0" } },
+    "cut",
+    "half",
+    undefined,
+    { status: 503 },
+    { status: 302, headers: { location: "http://elsewhere.test/" } },
+  ];
+  const { refused, restsMs } = await walked();
+  expect(refused).toEqual(["500", "429", "429", "unreachable", "unreachable", "503", "redirect"]);
+  expect(restsMs[1]).toBeGreaterThan(70_000);
+  expect(restsMs[1]).toBeLessThan(78_000);
+  expect(restsMs[2]).toBeGreaterThan(80_000);
+  // Where it does not say, each failure in a row waits longer than the one before.
+  expect(restsMs[4]).toBeGreaterThan((restsMs[3] ?? 0) * 1.2);
+  expect(await storedIds()).toHaveLength(350);
+  expect(await coverages()).toHaveLength(1);
+});
+
+test("a budget that is used up is waited for before the next page", async () => {
+  standIn.jobs = jobsOf(150, 60_000);
+  const reset = String(Math.floor(door.now / 1_000) + 40);
+  standIn.headers = { "ratelimit-remaining": "0", "ratelimit-reset": reset };
+  await pullStep(pulling);
+  await pullStep(pulling);
+  expect(await pullStep(pulling)).toBeUndefined();
+  expect(await storedIds()).toHaveLength(100);
+});
+
+test("a job that ends between two pages, and one that is made meanwhile, are both known by the next walk", async () => {
+  standIn.jobs = jobsOf(250, 60_000);
+  const running = { status: "running", finished_at: null, duration: null };
+  standIn.jobs = standIn.jobs.map((job) => (job.id === 240 ? { ...job, ...running } : job));
+  standIn.afterPage = (page) => {
+    if (page !== 1) return;
+    standIn.jobs = standIn.jobs.map((job) => (job.id === 240 ? jobOf(240, 0) : job));
+    standIn.jobs.push(jobOf(900, 0));
+  };
+  await walked();
+  expect((await stored()).find(({ job_id }) => job_id === 240n)?.status).toBe("running");
+  expect(await storedIds()).not.toContain(900);
+  door.now += HOUR;
+  await walked();
+  expect((await stored()).find(({ job_id }) => job_id === 240n)).toMatchObject({
+    status: "success",
+    duration_ms: 60_000n,
+  });
+  expect(await storedIds()).toHaveLength(251);
+  const [, second] = await coverages();
+  expect(second?.body.jobs).toBe("2");
+});
+
+test("a job that runs for longer than walks overlap is asked after by its number until it ends", async () => {
+  standIn.jobs = [jobOf(1, 0, { status: "running", finished_at: null, duration: null })];
+  await walked();
+  for (let i = 2; i < 350; i += 1) standIn.jobs.push(jobOf(i, -2 * DAY - i));
+  door.now += 4 * DAY;
+  await walked();
+  standIn.jobs = standIn.jobs.map((job) => (job.id === 1 ? jobOf(1, HOUR, { created_at: job.created_at }) : job));
+  for (let i = 350; i < 500; i += 1) standIn.jobs.push(jobOf(i, HOUR));
+  door.now += 2 * DAY;
+  standIn.asked = [];
+  await walked();
+  expect(standIn.asked).toContain("/api/v4/projects/50/jobs/1");
+  expect((await stored())[0]).toMatchObject({ status: "success", duration_ms: 60_000n });
+});
+
+test("a report of a job that was made long before it ran is no missing job: it is asked after by number", async () => {
+  const matching = { ...pulling, hash: sha256, bounds: { tolerance_ms: 5_000n, grace_ms: 30 * DAY } };
+  standIn.jobs = [...jobsOf(120, HOUR / 2).map((job) => ({ ...job, id: job.id + 1_000 }))];
+  await walked();
+  // The one was made months ago and ran now; of the other the platform knows nothing.
+  standIn.jobs.push(jobOf(3, 2 * HOUR, { created_at: "2026-06-01T00:00:00.000Z" }));
+  for (let i = 0; i < 100; i += 1) standIn.jobs.push(jobOf(2_000 + i, 2 * HOUR));
+  for (const [counter, id] of ["3", "4"].entries()) {
+    const ended = { finished_at: instantText(door.now - 2 * HOUR) };
+    const usage = { ...ended, started_at: instantText(door.now - 2 * HOUR - 60_000) };
+    await door.submit(
+      reported(seed, log, { counter: String(counter + 1), uuid: `u${seed}`, job: { id }, usage }),
+    );
+  }
+  await notice(matching, log);
+  door.now += HOUR;
+  await walked();
+  await notice(matching, log);
+  for (;;) if (isLastPage(await matchDue(matching, log))) break;
+  const found = ofKind(await entriesOf(house.database.reader, log), "break").map(({ body }) => [
+    body.code,
+    body.job_id,
+  ]);
+  expect(found).toEqual([["missing-job", "4"]]);
+});
+
+test("a cursor that has run out begins the walk anew, and what cannot be read is no empty page", async () => {
+  standIn.jobs = jobsOf(250, 60_000);
+  standIn.faults = [undefined, { status: 400 }];
+  const { refused } = await walked();
+  expect(refused).toEqual(["400"]);
+  expect(await storedIds()).toHaveLength(250);
+  standIn.jobs = [jobOf(1, 0, { status: "Not a status" })];
+  await house.database.writer`update pull_marks set due_at = '-infinity' where log = ${log}`;
+  await pullStep(pulling);
+  expect((await pullStep(pulling))?.failure).toMatchObject({ reason: "unreadable" });
+});
+
+test("a next page that is elsewhere is not asked for: the token would go there", async () => {
+  standIn.jobs = [jobOf(1, 0)];
+  standIn.headers = { link: '<http://127.0.0.1:1/api/v4/runners/700/jobs?x>; rel="next"' };
+  await pullStep(pulling);
+  const failed = (await pullStep(pulling))?.failure;
+  expect(failed).toBeInstanceOf(GitLabError);
+  expect(failed?.reason).toBe("redirect");
+  expect(`${failed?.message} ${failed?.stack}`).not.toContain(standIn.token);
+});
+
+test("two processes walk as one: no page is read twice while both go on", async () => {
+  standIn.jobs = jobsOf(350, 60_000);
+  await Promise.all([pullStep(pulling), pullStep(pulling)]);
+  const both = async (): Promise<boolean> => {
+    const steps = await Promise.all([pullStep(pulling), pullStep(pulling)]);
+    return steps.some((step) => step !== undefined);
+  };
+  while (await both());
+  expect(new Set(standIn.asked).size).toBe(standIn.asked.length);
+  expect(await storedIds()).toHaveLength(350);
+  expect(await coverages()).toHaveLength(1);
+});
