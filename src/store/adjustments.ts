@@ -10,8 +10,10 @@ import { scopeName } from "../core/adjustment.ts";
 import { parseComputeMs, parseSignedComputeMs } from "../core/charge.ts";
 import type { AdjustmentLine } from "../core/control.ts";
 import { IntegerText } from "../core/unit.ts";
+import { charges } from "./charges.ts";
 import { plainColumn } from "./columns.ts";
 import type { Sql, Transaction } from "./connect.ts";
+import type { Positioned, Snapshot, Stream } from "./snapshots.ts";
 
 type Reader = Sql | Transaction;
 
@@ -180,6 +182,46 @@ export async function readMonthFigures(
       };
       return [scopeName(scope), figures];
     }),
+  );
+}
+
+/** An adjustment that took away what was not there; `left` of a month, or of a project's. */
+export interface Overdraft extends Positioned {
+  left: string;
+}
+
+/**
+ * Adjustments of what was never charged, and those after which less than nothing was left: over all entries
+ * before each, in one pass over the log. Of namespaces and months that nobody adjusted nothing is kept.
+ */
+export async function overdrawn(snapshot: Snapshot, log: string): Promise<Stream<Overdraft>> {
+  return await snapshot.stream<Overdraft>(
+    "overdrawn",
+    (sql) => sql`
+      with moves as (
+        select index, namespace_id, project_id, usage_month, compute_ms, adjustment_compute_ms
+        from (${charges(sql, log, { from: 0n, to: ANY_INDEX })}) as charge
+        join (select distinct namespace_id, usage_month from adjustments where log = ${log}) as adjusted
+          using (namespace_id, usage_month)
+        where not_billable = ''
+      ), scoped as (
+        select * from moves where project_id <> 0
+        union all
+        select index, namespace_id, null, usage_month, compute_ms, adjustment_compute_ms from moves
+      ), running as (
+        select
+          index,
+          adjustment_compute_ms,
+          sum(compute_ms) over scope as charged,
+          sum(compute_ms + adjustment_compute_ms) over scope as left_over
+        from scoped
+        window scope as (partition by namespace_id, usage_month, project_id order by index)
+      )
+      select index as position, min(left_over)::text as left
+      from running
+      where adjustment_compute_ms <> 0 and (charged = 0 or left_over < 0)
+      group by index
+      order by index`,
   );
 }
 

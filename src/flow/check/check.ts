@@ -4,6 +4,7 @@
  * Signatures on reports are the auditor's to verify, over the archive.
  */
 import type { Hash, Sha256 } from "../../core/hash.ts";
+import { overdrawn } from "../../store/adjustments.ts";
 import type { Sql } from "../../store/connect.ts";
 import { logsNamed } from "../../store/log-names.ts";
 import { COUNTED, recount } from "../../store/recounts.ts";
@@ -95,6 +96,7 @@ async function* checkLog(
   yield* tree.end(await sealRow(snapshot.sql, log));
   yield* compareWatermark(log, watermark, tree.sealedSize, folded);
   yield* compareSums(snapshot, log, watermark?.size ?? 0n);
+  yield* compareLeft(snapshot, log);
   const size = String(walk.head.size);
   yield { kind: "progress", log, index: size, size };
 }
@@ -139,4 +141,16 @@ async function* compareSums(
     }
     await stream.close();
   }
+}
+
+/** The walk has proven the rows that are read here: what is wrong now is what their entries say. */
+async function* compareLeft(snapshot: Snapshot, log: string): AsyncGenerator<Finding> {
+  const stream = await overdrawn(snapshot, log);
+  for (let page = await stream.page(); page.length > 0; page = await stream.page()) {
+    for (const { position, left } of page) {
+      const place = { log, table: "adjustments", index: position };
+      yield finding(place, "amount", "no more than was charged", `${left} left`);
+    }
+  }
+  await stream.close();
 }

@@ -21,6 +21,7 @@ import { differences, finding } from "./compare.ts";
 import { citedBy, derive } from "./derive.ts";
 import type { Finding, Unread } from "./event.ts";
 import { admission, rejudge } from "./judgement.ts";
+import { moneyRules } from "./money.ts";
 import { earlierVersion, unnamed } from "./unnamed.ts";
 
 const CONTROL: readonly string[] = CONTROL_KINDS;
@@ -158,6 +159,9 @@ export class Walk {
     if (entry.index > 0n) {
       const earlier = await earlierVersion(entry, sql);
       for (const [expected, found] of admission(entry, prefix, earlier)) {
+        yield finding(place, "bytes", expected, found);
+      }
+      for await (const [expected, found] of moneyRules(entry, prefix, sql)) {
         yield finding(place, "bytes", expected, found);
       }
     }

@@ -5,7 +5,7 @@ import type { Prefix } from "../../core/prefix.ts";
 import { Problem } from "../../core/problem.ts";
 import { epochMs, instantText } from "../../core/unit.ts";
 import { readAccountVersions } from "../../store/accounts.ts";
-import type { Transaction } from "../../store/connect.ts";
+import type { Sql, Transaction } from "../../store/connect.ts";
 import { readEntry } from "../../store/entries.ts";
 import type { Random } from "../clock.ts";
 import type { Appender } from "../log/append.ts";
@@ -56,13 +56,14 @@ export async function account(
  * Whether it may be written now: versions count within their source, and only the first of its key may
  * start in the past.
  *
+ * @param below entries from there on are not looked at
  * @throws Problem `stale-source-version`, `starts-in-the-past`
  */
 export async function assertAccount(
-  { tx, prefix, at }: { tx: Transaction; prefix: Prefix; at: string },
+  { tx, prefix, at, below }: { tx: Sql | Transaction; prefix: Prefix; at: string; below?: bigint },
   body: Body<"account">,
 ): Promise<void> {
-  assertNext(await readAccountVersions(tx, prefix.id, body.namespace_id), body, at);
+  assertNext(await readAccountVersions(tx, prefix.id, body.namespace_id, below), body, at);
 }
 
 function assertNext(
