@@ -4,11 +4,15 @@ import { z } from "zod";
 import { ConfigError } from "./config-error.ts";
 import { webAddress } from "./config-value.ts";
 import { type Policy, parsePolicy, reachesQuorum, witnessId } from "./core/policy.ts";
+import { LOCAL_ISSUER } from "./flow/access/configured.ts";
 import { Grant } from "./flow/access/grant.ts";
 
 /** One issuer of service tokens, as ISSUERS_FILE lists them. */
 const IssuerEntry = z.strictObject({
-  issuer: z.string().min(1),
+  issuer: z
+    .string()
+    .min(1)
+    .refine((name) => name !== LOCAL_ISSUER, "development's own issuer is none of a service's"),
   audience: z.string().min(1),
   client: z.string().min(1).exactOptional(),
   algorithms: z.array(z.enum(["EdDSA", "Ed25519", "ES256", "ES384", "RS256", "PS256"])).min(1),

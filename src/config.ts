@@ -1,5 +1,6 @@
 /** The only reader of the environment. Bad values are refused by name; secrets are never printed. */
 import { z } from "zod";
+import { AccessEnvironment, type RateConfig } from "./config-access.ts";
 import { ConfigError } from "./config-error.ts";
 import { readPolicy } from "./config-files.ts";
 import {
@@ -37,6 +38,7 @@ const Environment = z.object({
   WITNESS_INTERVAL_SECONDS: wholeNumber(1, 86_400).default(30),
   VERIFIER_THREADS: wholeNumber(1, 64).optional(),
   ...QuotaEnvironment,
+  ...AccessEnvironment,
   LOG_LEVEL: z.enum(["trace", "debug", "info", "warn", "error", "silent"]).default("info"),
 });
 
@@ -77,6 +79,7 @@ export interface Config {
   witnessIntervalMs: number;
   verifierThreads: number | undefined;
   quota: QuotaConfig;
+  rates: RateConfig;
   /** Undefined: notifications are kept, and sent to nobody. */
   webhook: WebhookConfig | undefined;
   logLevel: "trace" | "debug" | "info" | "warn" | "error" | "silent";
@@ -109,6 +112,7 @@ export function readConfig(environment: NodeJS.ProcessEnv = process.env): Config
     witnessIntervalMs: values.WITNESS_INTERVAL_SECONDS * 1_000,
     verifierThreads: values.VERIFIER_THREADS,
     quota: quotaOf(values),
+    rates: { caller: values.RATE_LIMIT_PER_CALLER, machine: values.RATE_LIMIT_PER_MACHINE },
     webhook: webhookOf(values),
     logLevel: values.LOG_LEVEL,
   };

@@ -50,6 +50,7 @@ export interface Sources extends QuotaSources {
   reportsUnderWay: () => number;
   refusalsDropped: () => number;
   anchors: () => Anchors;
+  reviewsOverdue: () => number;
 }
 
 export interface Metrics extends WitnessMetrics, QuotaMetrics {
@@ -219,6 +220,9 @@ function watch(registry: Registry, sources: Sources): void {
       return sources.anchors().unpublished.lag_ms / 1_000;
     },
   );
+  gauge("access_reviews_overdue", "Logs whose access nobody reviewed for a quarter", () => {
+    return sources.reviewsOverdue();
+  });
   gauge("refusals_dropped", "Refusals that the register did not keep", () => {
     return sources.refusalsDropped();
   });

@@ -40,6 +40,7 @@ test("with nothing set, all is embedded, on this machine only, at a free port", 
     witnessIntervalMs: 30_000,
     verifierThreads: undefined,
     quota: { redis: undefined, withoutRedis: "plan", startReserveMs: 60_000 },
+    rates: { caller: 2_000, machine: 100_000 },
     webhook: undefined,
     logLevel: "info",
   });

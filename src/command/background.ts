@@ -19,6 +19,7 @@ import { showLogs } from "../flow/usage/show.ts";
 import type { Sql } from "../store/connect.ts";
 import type { Logger, Metrics } from "../telemetry.ts";
 import { startNotifying } from "./notifying.ts";
+import { startOverseeing } from "./overseeing.ts";
 import { startReconciling } from "./reconciling.ts";
 import { openTrouble } from "./trouble.ts";
 import { startWitnessing } from "./witnesses.ts";
@@ -27,6 +28,8 @@ export interface Background {
   sealLag(): SealLag;
   rollups(): Rollups;
   anchors(): Anchors;
+  /** Logs whose access nobody has reviewed for more than a quarter. */
+  reviewsOverdue(): number;
   /** Closes the appender; what was appended last is sealed and folded before this resolves. */
   stop(): Promise<void>;
 }
@@ -86,6 +89,7 @@ export function startBackground(options: {
   const retaining = startRetaining(options, signal);
   const reconciling = startReconciling({ ...options, sql, signal });
   const notifying = startNotifying({ ...options, sql, clock, signal });
+  const overseeing = startOverseeing({ ...options, sql, clock, signal });
   const announcing = announceAll(options, signal).catch((error: unknown) => {
     log.warn({ err: error }, "announce");
   });
@@ -94,6 +98,7 @@ export function startBackground(options: {
     sealLag: sealing.lag,
     rollups: () => rollups,
     anchors: witnessing.anchors,
+    reviewsOverdue: overseeing.overdue,
     stop: async () => {
       abort.abort();
       await Promise.all([
@@ -103,6 +108,7 @@ export function startBackground(options: {
         retaining,
         reconciling,
         notifying,
+        overseeing.done,
         announcing,
       ]);
       await appender.close();

@@ -3,6 +3,7 @@ import { randomBytes } from "node:crypto";
 import { availableParallelism } from "node:os";
 import type { Config } from "../config.ts";
 import { configuredRoles } from "../flow/access/configured.ts";
+import type { Pace } from "../flow/access/pace.ts";
 import type { Clock } from "../flow/clock.ts";
 import { openKeyring } from "../flow/key/keyring.ts";
 import type { ServiceVersion } from "../flow/log/announce.ts";
@@ -51,6 +52,7 @@ export function startEngine(options: {
   log: Logger;
   clock: Clock;
   service: ServiceVersion;
+  pace: Pace;
 }): Engine {
   const { config, foundation, sql, behind, reader, quotaSql, live, webhook, log, clock, service } =
     options;
@@ -78,6 +80,7 @@ export function startEngine(options: {
     reportsUnderWay: () => intake.reports(),
     refusalsDropped: () => register.dropped(),
     anchors: () => background.anchors(),
+    reviewsOverdue: () => background.reviewsOverdue(),
     redis: live.state,
     ledger: () => quota.ledger.loaded(),
     stopsDropped: () => quota.stops.dropped(),
@@ -100,6 +103,7 @@ export function startEngine(options: {
       ...{ verifier, appender, directory, register, intake, receipts, random, service, keyring },
       quota,
       roles: configuredRoles(foundation.issuers),
+      pace: options.pace,
     },
     guard,
     metrics,

@@ -4,10 +4,10 @@
  */
 import { createPublicKey, type KeyObject } from "node:crypto";
 import { SignJWT } from "jose";
-import type { Scope } from "../flow/access/grant.ts";
+import { LOCAL_ISSUER } from "../flow/access/configured.ts";
+import type { Role, Scope } from "../flow/access/grant.ts";
 import type { Issuer } from "../flow/authenticate.ts";
 
-const LOCAL_ISSUER = "minutebook-local";
 const LOCAL_AUDIENCE = "minutebook";
 /** The fully specified name (RFC 9864): no other algorithm of an Ed25519 key passes for it. */
 const ALGORITHM = "Ed25519";
@@ -37,6 +37,32 @@ export async function localToken(
     .setSubject(subject)
     .setIssuedAt(issuedAt)
     .setExpirationTime(issuedAt + seconds)
+    .sign(key);
+}
+
+export interface LocalIdTokenOptions {
+  nonce: string;
+  subject: string;
+  roles: readonly Role[];
+  /** Milliseconds since the epoch. */
+  now?: number;
+}
+
+const ID_TOKEN_SECONDS = 300;
+
+/** As of somebody who signed in just now. It is no bearer token: it grants nothing. */
+export async function localIdToken(
+  key: KeyObject,
+  { nonce, subject, roles, now = Date.now() }: LocalIdTokenOptions,
+): Promise<string> {
+  const issuedAt = Math.floor(now / 1_000);
+  return await new SignJWT({ nonce, roles: [...roles], auth_time: issuedAt })
+    .setProtectedHeader({ alg: ALGORITHM })
+    .setIssuer(LOCAL_ISSUER)
+    .setAudience(LOCAL_AUDIENCE)
+    .setSubject(subject)
+    .setIssuedAt(issuedAt)
+    .setExpirationTime(issuedAt + ID_TOKEN_SECONDS)
     .sign(key);
 }
 

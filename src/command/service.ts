@@ -2,7 +2,6 @@
 import type { Config } from "../config.ts";
 import { ConfigError } from "../config-error.ts";
 import type { Role } from "../flow/access/grant.ts";
-import { authenticator } from "../flow/authenticate.ts";
 import { type Clock, systemClock } from "../flow/clock.ts";
 import type { Appender } from "../flow/log/append.ts";
 import { openPublished } from "../flow/log/published.ts";
@@ -20,6 +19,7 @@ import { VERSION } from "../version.ts";
 import { type Engine, startEngine } from "./engine.ts";
 import { migrationsFolder } from "./folder.ts";
 import { type Foundation, layFoundation } from "./foundation.ts";
+import { type OpenGate, openGate } from "./gate.ts";
 import { localToken } from "./issuer.ts";
 import { listen } from "./listener.ts";
 import { openLiveUsage } from "./live-quota.ts";
@@ -78,10 +78,12 @@ export async function startOn(
   const redis = config.quota.redis ?? foundation.redis;
   let live: Live;
   let webhook: Webhook | undefined;
+  let gate: OpenGate;
   try {
     webhook = readWebhook(config);
     await Promise.all([sql, reader].map(assertServiceRole));
     await requireCurrentSchema(sql, migrationsFolder());
+    gate = openGate({ config, foundation, sql, redis, log });
     live = await openLiveUsage({ redis, clock, log });
   } catch (error) {
     await end();
@@ -90,13 +92,15 @@ export async function startOn(
   const service = { version: VERSION, schema_sha256: await schemaHash(migrationsFolder()) };
   const engine = startEngine({
     ...{ config, foundation, sql, behind, reader, quotaSql, live, webhook, log, clock, service },
+    pace: gate.gate.machines,
   });
   const stopEngine = async (): Promise<void> => {
     await engine.stop();
+    await gate.close();
     await end();
   };
   try {
-    const parts = { config, engine, foundation, sql, reader, log, clock };
+    const parts = { config, engine, foundation, gate, sql, reader, log, clock };
     const app = createApp(servicesOf(parts));
     const { url, close } = await listen(app, config);
     // Only now: why a service does not start is told in one line.
@@ -119,6 +123,7 @@ interface Parts {
   config: Config;
   engine: Engine;
   foundation: Foundation;
+  gate: OpenGate;
   sql: Sql;
   reader: Sql;
   log: Logger;
@@ -129,6 +134,7 @@ function servicesOf({
   config,
   engine,
   foundation,
+  gate: { gate, standings },
   sql,
   reader,
   log,
@@ -138,6 +144,7 @@ function servicesOf({
   const { anchors, rollups, sealLag } = background;
   return {
     flow,
+    control: { ...flow, issuers: foundation.issuers, sql, hash: sha256 },
     reading: { sql: reader, clock },
     serving: {
       sql: reader,
@@ -149,11 +156,8 @@ function servicesOf({
       visibility: openVisibility({ sql: reader, writer: sql, guard, clock }),
       hash: sha256,
     },
-    authenticate: authenticator(foundation.issuers, foundation.principalKey, {
-      failed: (issuer, error) => {
-        log.warn({ err: error, issuer }, "keys of an issuer, answered issuer-unavailable");
-      },
-    }),
+    gate,
+    oversight: { sql, standings },
     observer: {
       ...metrics,
       failed: (error, id) => log.error({ err: error, id }, "http, answered 500"),
@@ -161,6 +165,7 @@ function servicesOf({
     },
     ready: watchReadiness({
       ...{ sql, guard, rollups, sealLag, anchors },
+      reviewsOverdue: background.reviewsOverdue,
       signs: () => foundation.keys.available(),
       redis: flow.quota.live.state,
       migrations: migrationsFolder(),

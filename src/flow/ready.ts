@@ -26,6 +26,8 @@ export interface Readiness {
   signer: "available" | "unavailable";
   /** `away`: quota is decided by what this process knows; `none`: no Redis is configured. */
   redis: Redis;
+  /** How many logs' access nobody has reviewed for more than a quarter. */
+  reviews: { overdue: number };
 }
 
 export type Redis = "up" | "away" | "none";
@@ -42,6 +44,7 @@ export interface Watching {
   /** Whether signatures are to be had. */
   signs: () => boolean;
   redis: () => Redis;
+  reviewsOverdue: () => number;
   /** The migrations' folder. */
   migrations: string;
 }
@@ -52,7 +55,8 @@ export interface Watching {
  * keeps nobody else's reports out.
  */
 export async function ready(watching: Watching): Promise<Readiness> {
-  const { sql, guard, sealLag, rollups, anchors, signs, redis, migrations } = watching;
+  const { sql, guard, sealLag, rollups, anchors, signs, redis, migrations, reviewsOverdue } =
+    watching;
   const { entries, logs, ms } = sealLag();
   const codes = [...guard.state().values()];
   const known = {
@@ -62,6 +66,7 @@ export async function ready(watching: Watching): Promise<Readiness> {
     anchors: anchors(),
     signer: signs() ? "available" : "unavailable",
     redis: redis(),
+    reviews: { overdue: reviewsOverdue() },
   } as const;
   try {
     await assertServiceRole(sql);

@@ -51,10 +51,20 @@ const GUARDED = {
   "POST /v1/logs/:log/project_classes": ["finance", "platform"],
   "PUT /v1/quotas/:log/:namespace": ["finance", "platform"],
   "POST /v1/packs": ["finance", "platform"],
+  "PUT /v1/accounts/:log": ["platform"],
+  "PUT /v1/accounts/:log/:namespace": ["platform"],
   "POST /v1/decisions": ["platform"],
   "POST /v1/logs/:log/never_ran": ["platform"],
   "GET /v1/quotas/:log/:namespace/stops": ["viewer", "platform", ...READERS],
   "GET /v1/quotas/:log/:namespace/notifications": ["viewer", "platform", ...READERS],
+
+  "POST /v1/proposals": ["finance", "operator"],
+  "GET /v1/proposals": READERS,
+  "GET /v1/proposals/:log/:index": READERS,
+  "POST /v1/proposals/:log/:index/approval": ["approver"],
+  "POST /v1/proposals/:log/:index/refusal": ["approver"],
+  "POST /v1/proposals/:log/:index/withdrawal": ["finance", "operator"],
+  "POST /v1/logs/:log/source_counts": ["platform"],
 
   "GET /v1/logs": ["provisioner", "platform", ...READERS],
   "GET /v1/logs/:log/keys": ["provisioner", "operator", "auditor"],
@@ -64,6 +74,11 @@ const GUARDED = {
   "GET /v1/quotas/:log/:namespace": ["viewer", "platform", ...READERS],
   "GET /v1/usage": ["viewer", ...READERS],
   "GET /v1/jobs/:log/:id": ["viewer", ...READERS],
+
+  "GET /v1/access/:log": ["operator", "auditor"],
+  "GET /v1/principals": ["operator", "auditor"],
+  "POST /v1/principals/:id/bar": ["operator"],
+  "POST /v1/logs/:log/access_reviews": ["operator"],
 } as const satisfies Record<string, readonly Role[]>;
 
 export type OpenRoute = keyof typeof OPEN;
@@ -80,19 +95,20 @@ export const ACCESS: Readonly<Record<Route, readonly Audience[]>> = {
 export const ROUTES = Object.keys(ACCESS) as Route[];
 
 /** Who asks, with those of their grants that this route takes. */
-export type Caller = Principal;
+export interface Caller extends Principal {
+  /** The log that the request turned out to be about, for the access log: empty while it is none. */
+  readonly about: { log: string };
+}
 
 /** @throws Problem `not-found` for whoever has none of the route's roles */
-export function admitCaller(route: GuardedRoute, principal: Principal): Caller {
-  const caller = callerOf(route, principal);
-  if (caller.grants.length === 0) throw new Problem("not-found");
-  return caller;
+export function assertRole({ grants }: Caller): void {
+  if (grants.length === 0) throw new Problem("not-found");
 }
 
 /** Also of whoever has none: a public log is read without any. */
 export function callerOf(route: Route, principal: Principal): Caller {
   const grants = principal.grants.filter(({ role }) => ACCESS[route].includes(role));
-  return { ...principal, grants };
+  return { ...principal, grants, about: { log: "" } };
 }
 
 export function seesLog({ grants }: Caller, log: string): boolean {
@@ -101,6 +117,7 @@ export function seesLog({ grants }: Caller, log: string): boolean {
 
 /** @throws Problem `not-found` for another tenant's log, whether or not there is one */
 export function assertLog(caller: Caller, log: string): void {
+  caller.about.log = log;
   if (!seesLog(caller, log)) throw new Problem("not-found");
 }
 
@@ -142,6 +159,7 @@ export type Reach = "entries" | "hashes";
  * @throws Problem `not-found` as `assertLog` does
  */
 export function reachOf(caller: Caller, log: string, isPublic: boolean): Reach {
+  caller.about.log = log;
   if (isPublic) return "entries";
   assertLog(caller, log);
   const whole = caller.grants.some((grant) => {

@@ -1,13 +1,14 @@
 /** All routes over the verbs that they call. */
 import type { HttpBindings } from "@hono/node-server";
 import type { Hono } from "hono";
-import type { Authenticate } from "../flow/authenticate.ts";
+import type { Approving } from "../flow/control/approve.ts";
 import type { Keyring } from "../flow/key/keyring.ts";
 import type { ServiceVersion } from "../flow/log/announce.ts";
 import type { Creating } from "../flow/log/create.ts";
 import type { Serving } from "../flow/log/serve.ts";
 import type { Quotaing } from "../flow/quota/decide.ts";
 import type { Readiness } from "../flow/ready.ts";
+import type { Opening } from "../flow/reconcile/open.ts";
 import type { Ingested, Ingesting } from "../flow/report/ingest.ts";
 import { ingest } from "../flow/report/ingest.ts";
 import type { Showing } from "../flow/usage/show.ts";
@@ -18,19 +19,23 @@ import { logRoutes } from "./log.ts";
 import { notificationRoutes } from "./notifications.ts";
 import { openapiDocument } from "./openapi.ts";
 import { operatorRoutes } from "./operator.ts";
+import { type Oversight, oversightRoutes } from "./oversight.ts";
+import { proposalRoutes } from "./proposals.ts";
 import { type DecisionObserver, quotaRoutes } from "./quota.ts";
 import { readerRoutes } from "./reader.ts";
 import { receiptRoutes } from "./receipts.ts";
 import { answerReports } from "./reports.ts";
 import { openRoom } from "./room.ts";
-import { type Observer, Router } from "./router.ts";
+import { type Gate, type Observer, Router } from "./router.ts";
 import { runnerRoutes } from "./runner.ts";
 
 export interface Services {
   flow: Ingesting & Creating & { service: ServiceVersion; keyring: Keyring; quota: Quotaing };
+  control: Approving & Opening;
   reading: Showing & Parameters<typeof usage>[0];
   serving: Serving;
-  authenticate: Authenticate;
+  gate: Gate;
+  oversight: Oversight;
   observer: Observer &
     DecisionObserver & {
       reported(ingested: Ingested): void;
@@ -41,8 +46,8 @@ export interface Services {
 }
 
 export function createApp(services: Services): Hono<{ Bindings: HttpBindings }> {
-  const { authenticate, flow, observer } = services;
-  const router = new Router({ authenticate, observer, room: openRoom() });
+  const { flow, gate, observer } = services;
+  const router = new Router({ gate, observer, room: openRoom() });
   healthRoutes(router, services);
   router.open("POST /v1/reports", (ask) => {
     return answerReports(ask, async (texts) => {
@@ -54,11 +59,13 @@ export function createApp(services: Services): Hono<{ Bindings: HttpBindings }> 
   runnerRoutes(router, flow);
   operatorRoutes(router, services);
   financeRoutes(router, flow);
+  proposalRoutes(router, services);
   readerRoutes(router, services);
   logRoutes(router, services);
   receiptRoutes(router, services);
   quotaRoutes(router, services);
   notificationRoutes(router, services);
+  oversightRoutes(router, services);
   return router.finish();
 }
 

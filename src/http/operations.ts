@@ -1,10 +1,12 @@
 /** What each route takes and answers; together with the access table, all of its contract. */
 import type { Route } from "./access.ts";
+import { CONTROL } from "./operations/control.ts";
 import { FINANCE } from "./operations/finance.ts";
 import { LOG } from "./operations/log.ts";
 import { NOTIFICATIONS } from "./operations/notifications.ts";
 import type { Operation } from "./operations/operation.ts";
 import { OPERATOR } from "./operations/operator.ts";
+import { OVERSIGHT } from "./operations/oversight.ts";
 import { PROCESS } from "./operations/process.ts";
 import { QUOTA } from "./operations/quota.ts";
 import { READER } from "./operations/reader.ts";
@@ -16,7 +18,9 @@ export const OPERATIONS: Readonly<Record<Route, Operation>> = {
   ...OPERATOR,
   ...LOG,
   ...FINANCE,
+  ...CONTROL,
   ...READER,
   ...QUOTA,
   ...NOTIFICATIONS,
+  ...OVERSIGHT,
 };

@@ -12,7 +12,13 @@ export function rolesOf(route: Route): readonly Audience[] {
 }
 
 /** `busy`: what a token asks for is read from a database, which may be away. */
-const OF_TOKENS = ["unauthenticated", "not-found", "issuer-unavailable", "busy"] as const;
+const OF_TOKENS = [
+  "unauthenticated",
+  "not-found",
+  "rate-limited",
+  "issuer-unavailable",
+  "busy",
+] as const;
 const OF_BODIES = ["unsupported-media-type", "too-large", "body-too-slow", "busy"] as const;
 /** `invalid-request`: a member of the query that the route does not have, or one that comes twice. */
 const OF_ALL = ["invalid-request", "internal"] as const;

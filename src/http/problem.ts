@@ -50,6 +50,7 @@ export function respond(
       "cache-control": "no-store",
       ...(document.status === 408 && { connection: "close" }),
       ...(document.status === 503 && { "retry-after": RETRY_AFTER_SECONDS }),
+      ...(document.status === 429 && { "retry-after": String(document["retry_after_s"]) }),
       ...(document.status === 401 && { "www-authenticate": "Bearer" }),
       ...headers,
     },

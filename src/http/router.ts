@@ -2,10 +2,13 @@
 import type { HttpBindings } from "@hono/node-server";
 import { type Context, Hono } from "hono";
 import { Problem } from "../core/problem.ts";
+import type { Principal } from "../flow/access/grant.ts";
+import type { AccessLog } from "../flow/access/log.ts";
+import type { Pace } from "../flow/access/pace.ts";
 import type { Authenticate } from "../flow/authenticate.ts";
 import { spoken } from "../flow/log/failure.ts";
 import {
-  admitCaller,
+  assertRole,
   type Caller,
   callerOf,
   type GuardedRoute,
@@ -17,6 +20,7 @@ import {
 import type { Unread } from "./body.ts";
 import { OPERATIONS } from "./operations.ts";
 import { errorResponse, problemDocument, respond } from "./problem.ts";
+import { isOfMachines, isRecorded, rowOf, useOf } from "./recorded.ts";
 import type { Room } from "./room.ts";
 
 export interface Ask extends Unread {
@@ -42,15 +46,25 @@ type Environment = { Bindings: HttpBindings };
 
 const NOBODY = { id: "", issuer: "", subject: "", grants: [] };
 
+/** Of the one who asks, before anything is done for them. */
+export interface Gate {
+  authenticate: Authenticate;
+  /** By the principal's id: of people and programs that ask now and then … */
+  callers: Pace;
+  /** … and of machines that ask all the time. */
+  machines: Pace;
+  accesses: AccessLog;
+}
+
 export class Router {
   readonly #app = new Hono<Environment>();
   readonly #registered = new Set<Route>();
-  readonly #authenticate: Authenticate;
+  readonly #gate: Gate;
   readonly #observer: Observer;
   readonly #room: Room;
 
-  constructor(parts: { authenticate: Authenticate; observer: Observer; room: Room }) {
-    this.#authenticate = parts.authenticate;
+  constructor(parts: { gate: Gate; observer: Observer; room: Room }) {
+    this.#gate = parts.gate;
     this.#observer = parts.observer;
     this.#room = parts.room;
   }
@@ -64,21 +78,31 @@ export class Router {
 
   guarded(route: GuardedRoute, handle: GuardedHandler): void {
     this.#register(route, async (ask) => {
-      const principal = await this.#authenticate(ask.incoming.headers.authorization);
-      const caller = admitCaller(route, principal);
-      assertQuery(route, ask);
-      return await handle(ask, caller);
+      const { authenticate, callers, machines } = this.#gate;
+      const principal = await authenticate(ask.incoming.headers.authorization);
+      await (isOfMachines(route) ? machines : callers)(principal.id);
+      return await this.#recorded(route, ask, principal, async (caller) => {
+        assertRole(caller);
+        assertQuery(route, ask);
+        return await handle(ask, caller);
+      });
     });
   }
 
   /** The caller may have no grant at all: whether the log is public is for the handler to ask. */
   published(route: PublishedRoute, handle: GuardedHandler): void {
     this.#register(route, async (ask) => {
+      const { authenticate, machines } = this.#gate;
       const { authorization } = ask.incoming.headers;
-      const principal =
-        authorization === undefined ? NOBODY : await this.#authenticate(authorization);
-      assertQuery(route, ask);
-      return await handle(ask, callerOf(route, principal));
+      const answered = async (caller: Caller): Promise<Response> => {
+        assertQuery(route, ask);
+        return await handle(ask, caller);
+      };
+      if (authorization === undefined) return await answered(callerOf(route, NOBODY));
+      const principal = await authenticate(authorization);
+      // A whole log is read tile by tile.
+      await machines(principal.id);
+      return await this.#recorded(route, ask, principal, answered);
     });
   }
 
@@ -101,15 +125,32 @@ export class Router {
     const { method, path } = split(route);
     this.#app.on(method, path.replace(REST, `${REST}{.+}`), async (c) => {
       const start = performance.now();
-      const response = await this.#answer(handle, c);
+      const response = await this.#told(() => handle(askOf(c, this.#room)));
       this.#observer.answered(route, response.status, performance.now() - start);
       return response;
     });
   }
 
-  async #answer(handle: OpenHandler, c: Context<Environment>): Promise<Response> {
+  /** The answer, once it is written down who gets it: that comes last, when it is known which it is. */
+  async #recorded(
+    route: GuardedRoute | PublishedRoute,
+    ask: Ask,
+    principal: Principal,
+    handle: (caller: Caller) => Promise<Response>,
+  ): Promise<Response> {
+    const { accesses } = this.#gate;
+    const caller = callerOf(route, principal);
+    const response = await this.#told(() => handle(caller));
+    const row = rowOf(route, ask, caller, response.status);
+    const use = useOf(principal, row.log);
+    if (isRecorded(route, ask)) await accesses.record(row, use);
+    else if (use !== undefined) accesses.used(use);
+    return response;
+  }
+
+  async #told(handle: () => Promise<Response> | Response): Promise<Response> {
     try {
-      return await handle(askOf(c, this.#room));
+      return await handle();
     } catch (error) {
       const told = spoken(error);
       if (told !== error) this.#observer.postponed(error);

@@ -120,25 +120,34 @@ export async function closeDays(sql: Sql): Promise<void> {
     where log <> '' and closed_through < ended.day`;
 }
 
-/** A closed day of a log that has rows; the first of the log after the day that is named. */
-export async function nextClosedDay(
-  sql: Sql,
-  log: string,
-  after: string | undefined,
-): Promise<string | undefined> {
-  const [row] = await sql<{ day: string }[]>`
-    select access_log.day
-    from access_log
-    join access_marks using (log)
-    where log = ${log} and day > ${after ?? "-infinity"} and day <= closed_through
-    order by day
-    limit 1`;
-  return row?.day;
+/** The first closed day of each log that has rows and no digest yet. */
+export async function daysToDigest(sql: Sql): Promise<{ log: string; day: string }[]> {
+  // The day straight from the bytes: in canonical JSON this text can only be that member (0007_quota.sql).
+  return await sql<{ log: string; day: string }[]>`
+    select mark.log, due.day
+    from access_marks as mark
+    left join lateral (
+      select substring(encode(bytes, 'escape') from '"day":"([0-9-]{10})"')::date as day
+      from entries
+      where log = mark.log and kind = 'access_digest'
+      order by index desc
+      limit 1
+    ) as digest on true
+    cross join lateral (
+      select day
+      from access_log
+      where log = mark.log and day <= mark.closed_through
+        and day > coalesce(digest.day, '-infinity')
+      order by day
+      limit 1
+    ) as due
+    where mark.log <> '' and mark.number > 0
+    order by mark.log`;
 }
 
-/** Logs that have rows at all, in a fixed order. */
-export async function accessedLogs(sql: Sql): Promise<string[]> {
-  const rows = await sql<{ log: string }[]>`
-    select log from access_marks where log <> '' and number > 0 order by log`;
-  return rows.map(({ log }) => log);
+/** Whether rows may still come to it. */
+export async function isDayClosed(sql: Sql, log: string, day: string): Promise<boolean> {
+  const [row] = await sql`
+    select from access_marks where log = ${log} and closed_through >= ${day}`;
+  return row !== undefined;
 }

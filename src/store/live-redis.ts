@@ -58,7 +58,7 @@ export async function openLiveRedis(
   options: { answerMsMax?: number; refused?: (error: unknown) => void } = {},
 ): Promise<RedisStore> {
   const { refused = () => undefined } = options;
-  const client = connect(place, refused);
+  const client = connectRedis(place, refused);
   const answerMsMax = options.answerMsMax ?? ANSWER_MS_MAX;
   // Of a Cluster it sums up what is said of each node.
   client.on("error", client instanceof Cluster ? () => undefined : refused);
@@ -105,7 +105,10 @@ export async function openLiveRedis(
   };
 }
 
-function connect(place: RedisPlace, refused: (error: unknown) => void): Redis | Cluster {
+export function connectRedis(
+  place: RedisPlace,
+  refused: (error: unknown) => void,
+): Redis | Cluster {
   const again = (times: number): number => Math.min(50 * times, RECONNECT_MS_MAX);
   if (place.kind === "single") {
     return new Redis(place.url, { ...SETTINGS, enableOfflineQueue: false, retryStrategy: again });

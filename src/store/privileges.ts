@@ -19,6 +19,9 @@ const GUARDED = {
   checkpoints: CHANGE | TRUNCATE,
   cosignatures: CHANGE | TRUNCATE,
   first_keys: CHANGE | TRUNCATE,
+  access_log: CHANGE | TRUNCATE,
+  access_reviews: CHANGE | TRUNCATE,
+  barred_principals: CHANGE | TRUNCATE,
   ...Object.fromEntries([...BESIDE_TABLES, ...CLOSED_TABLES].map((table) => [table, CHANGE])),
 };
 const APPEND_ONLY = Object.keys(GUARDED);

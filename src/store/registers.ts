@@ -30,7 +30,7 @@ export async function readRegister(
 export async function readNewest(
   sql: Sql | Transaction,
   log: string,
-  kind: "visibility" | "archive_adopted" | "role_mapping",
+  kind: "visibility" | "archive_adopted" | "role_mapping" | "access_digest",
 ): Promise<RegisteredEntry | undefined> {
   const [newest] = await sql<RegisteredEntry[]>`
     select index, leaf, bytes
@@ -41,6 +41,23 @@ export async function readNewest(
     limit 1
   `;
   return newest;
+}
+
+/** The `access_digest` of a day; the day straight from the bytes, as in 0007_quota.sql. */
+export async function findDigest(
+  sql: Sql,
+  log: string,
+  day: string,
+): Promise<RegisteredEntry | undefined> {
+  const [found] = await sql<RegisteredEntry[]>`
+    select index, leaf, bytes
+    from entries
+    where log = ${log} and kind = 'access_digest'
+      and position(convert_to(${`"day":"${day}"`}, 'UTF8') in bytes) > 0
+    order by index
+    limit 1
+  `;
+  return found;
 }
 
 /** Every `log_key` of these logs, in the order of each: there are as many as operators asked for. */

@@ -2,6 +2,8 @@
 import { type MappedRole, ROLES } from "../../core/control.ts";
 import type { Issuer } from "../authenticate.ts";
 
+/** The name of development's own issuer, which no other may have. */
+export const LOCAL_ISSUER = "minutebook-local";
 /** In which development's tokens name their roles again: as others name groups. */
 const LOCAL_CLAIM = "roles";
 

@@ -10,6 +10,7 @@ import { Problem, type ProblemCode } from "../../core/problem.ts";
 import { Heartbeat, type RunningJob } from "../../core/quota/heartbeat.ts";
 import { TYP } from "../../core/report.ts";
 import { epochMs, instantText, milliseconds } from "../../core/unit.ts";
+import type { Pace } from "../access/pace.ts";
 import type { Directory } from "../report/directory.ts";
 import { type Examined, examine, type Refused } from "../report/examine.ts";
 import type { Intake } from "../report/intake.ts";
@@ -29,6 +30,8 @@ export interface Hearing {
   quota: Quotaing;
   directory: Directory;
   intake: Intake;
+  /** Of keys; without it nobody is held back. */
+  pace?: Pace;
 }
 
 /** Decisions are in the order of the heartbeat's jobs. */
@@ -54,10 +57,10 @@ const TIME_MAX = 253_402_297_200_000n;
 
 /**
  * In the order of the texts, which are compact JWS.
- * @throws Problem `too-many`; `busy`: nothing was heard, and repeating the same bytes is safe
+ * @throws Problem `too-many`; `rate-limited`, `busy`: nothing was heard, and repeating the same bytes is safe
  */
 export async function hear(
-  { quota, directory, intake }: Hearing,
+  { quota, directory, intake, pace }: Hearing,
   texts: readonly string[],
 ): Promise<(Heard | Unheard)[]> {
   if (texts.length > HEARTBEATS_MAX) throw new Problem("too-many");
@@ -77,6 +80,8 @@ export async function hear(
       group.positions.push(position);
       group.statements.push(statement);
     }
+    const signed = [...logs.values()].flatMap(({ statements }) => statements);
+    for (const kid of new Set(signed.map((statement) => statement.kid))) await pace?.(kid);
     // One log after the other: a host has one, and its namespaces are asked all at once.
     for (const [log, { positions, statements }] of logs) {
       const heard = await hearLog(quota, log, statements);

@@ -1,6 +1,7 @@
 /** Signed reports in, an answer for each out, in the order of the request (BYTES §3). */
 import { Problem } from "../../core/problem.ts";
 import { encodeBase64 } from "../../core/text.ts";
+import type { Pace } from "../access/pace.ts";
 import type { Appender } from "../log/append.ts";
 import type { Fit, Outcome, ReportCode, Unfit } from "../log/settle.ts";
 import type { Directory } from "./directory.ts";
@@ -17,6 +18,8 @@ export interface Ingesting {
   register: Register;
   intake: Intake;
   receipts: Receipts;
+  /** Of keys; without it nobody is held back. */
+  pace?: Pace;
 }
 
 /** As it goes over the wire. */
@@ -47,7 +50,7 @@ const REPORTS_MAX = 500;
 
 /**
  * @param texts 1 … 500 compact JWS
- * @throws Problem `too-many`, `mixed-logs`; `busy`, `log-behind`, `archive-unavailable`,
+ * @throws Problem `too-many`, `mixed-logs`; `rate-limited`, `busy`, `log-behind`, `archive-unavailable`,
  *   `signer-unavailable`: of these nothing was answered, and repeating the same bytes is safe
  */
 export async function ingest(flow: Ingesting, texts: readonly string[]): Promise<Ingested> {
@@ -56,6 +59,7 @@ export async function ingest(flow: Ingesting, texts: readonly string[]): Promise
   const leave = flow.intake.enter(texts.length, bytes);
   try {
     const verdicts = await flow.verifier.verify(texts);
+    for (const kid of signersOf(verdicts)) await flow.pace?.(kid);
     const named = theOneLog(verdicts);
     const homes = await homesOf(flow.directory, verdicts);
     // What is noted elsewhere is `wrong-log`, which has no index: a receipt promises entries of one log.
@@ -68,6 +72,12 @@ export async function ingest(flow: Ingesting, texts: readonly string[]): Promise
   } finally {
     leave();
   }
+}
+
+/** Whose signature verified: what anybody can make up must hold back nobody. */
+function signersOf(verdicts: readonly Verdict[]): Set<string> {
+  const signed = verdicts.filter((verdict) => verdict.kind === "signed" || accountable(verdict));
+  return new Set(signed.flatMap(({ kid }) => kid ?? []));
 }
 
 /** Only what was signed names a log; a forged text must not be able to spoil its neighbours. */

@@ -42,6 +42,8 @@ export const Problem = z.strictObject({
   text: z.string().exactOptional(),
   stands: IntegerText.exactOptional(),
   next: MonthText.exactOptional(),
+  /** Of 429, as its header says. */
+  retry_after_s: IntegerText.exactOptional(),
   /** Of an unexpected error. */
   id: z.uuid().exactOptional(),
 });

@@ -25,6 +25,7 @@ export const Readiness = exactly<ready.Readiness>()(
     }),
     signer: z.enum(["available", "unavailable"]),
     redis: z.enum(["up", "away", "none"]),
+    reviews: z.strictObject({ overdue: Count }),
   }),
 );
 

@@ -14,7 +14,7 @@ export const QUOTA = {
     summary: "What runs, signed: one JWS, or up to 500; for each job whether it may go on",
     body: { ...json(HeartbeatBatch), ...jose },
     success: { 200: json(Heartbeats) },
-    problems: [...HEARTBEAT_PROBLEMS, "too-many"],
+    problems: [...HEARTBEAT_PROBLEMS, "too-many", "rate-limited"],
   },
   "POST /v1/decisions": {
     summary: "May these jobs start, may those go on",

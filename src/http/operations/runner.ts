@@ -15,7 +15,7 @@ export const RUNNER = {
       201: json(AcceptedReport),
       202: json(HeldReport),
     },
-    problems: [...REPORT_PROBLEMS, "mixed-logs", "too-many", ...WRITING],
+    problems: [...REPORT_PROBLEMS, "mixed-logs", "too-many", "rate-limited", ...WRITING],
   },
   "POST /v1/attestations": {
     summary: "An agent's high-water marks, signed",
@@ -30,6 +30,7 @@ export const RUNNER = {
       "schema",
       "wrong-log",
       "key-has-ended",
+      "rate-limited",
       ...WRITING,
     ],
   },

@@ -3,8 +3,10 @@
  * document is made from the same.
  */
 import { z } from "zod";
-import { JWS_CHARS_MAX } from "../../core/body.ts";
+import { DayText, JWS_CHARS_MAX } from "../../core/body.ts";
 import { IntegerText, LogId, MonthText, NonEmptyText, Tracking } from "../../core/unit.ts";
+import { NewProposal } from "../../flow/control/propose.ts";
+import { PROPOSAL_STATES } from "../../flow/control/show.ts";
 import { NewEnrolment } from "../../flow/key/enrol.ts";
 import { Revocation } from "../../flow/key/revoke.ts";
 import { HEARTBEATS_MAX } from "../../flow/quota/heartbeat.ts";
@@ -50,6 +52,14 @@ export const NeverRanJobs = z.strictObject({
 
 export const LogEnrolment = NewEnrolment.extend({ log: LogId });
 export const LogRevocation = Revocation.extend({ log: LogId });
+export const LogProposal = NewProposal.extend({ log: LogId });
+export const IdToken = z.strictObject({ id_token: Jws });
+/** `before`: the `next` of the page before. */
+export const ProposalSearch = z.strictObject({
+  log: LogId,
+  state: z.enum(PROPOSAL_STATES).optional(),
+  before: IntegerText.optional(),
+});
 export const LogPack = NewPack.extend({ log: LogId });
 export const TokenClaim = z.strictObject({
   token: z.string().min(1).max(TOKEN_CHARS_MAX),
@@ -87,6 +97,8 @@ export type UsageSearch = z.infer<typeof UsageSearch>;
 /** `after`: the index of the last item of the page before. */
 export const PageSearch = z.strictObject({ after: IntegerText.optional() });
 /** `after`: the `next` of the page before. */
+export const AccessSearch = z.strictObject({ day: DayText, after: IntegerText.optional() });
+export const PrincipalSearch = z.strictObject({ log: LogId, after: z.string().optional() });
 export const StopSearch = z.strictObject({ after: StopCursor.optional() });
 export const JobSearch = z.strictObject({ tracking: Tracking.optional() });
 

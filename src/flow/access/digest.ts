@@ -1,0 +1,165 @@
+/**
+ * Each day's rows of the access log become a digest on the log that they are about: whoever changes or takes away
+ * one later contradicts an entry. A day is closed first, by the lock that its rows are written under, and then read.
+ */
+import { createHash } from "node:crypto";
+import { setTimeout as delay } from "node:timers/promises";
+import { canonical } from "../../core/json.ts";
+import { encodeBase64 } from "../../core/text.ts";
+import {
+  closeDays,
+  daysToDigest,
+  isDayClosed,
+  readAccess,
+  type StoredAccess,
+} from "../../store/access-log.ts";
+import type { Sql } from "../../store/connect.ts";
+import { findDigest, readNewest } from "../../store/registers.ts";
+import type { Random } from "../clock.ts";
+import type { Appender } from "../log/append.ts";
+import { salt } from "../log/chain.ts";
+import { decodedAs } from "../usage/show.ts";
+
+/** What was read or changed, as it is hashed and shown. */
+export type AccessLine = Readonly<
+  Record<
+    | "at"
+    | "by"
+    | "day"
+    | "log"
+    | "method"
+    | "number"
+    | "request"
+    | "roles"
+    | "route"
+    | "status"
+    | "target",
+    string
+  >
+>;
+
+export interface DayDigest {
+  lines: string;
+  /** SHA-256, base64, over the lines in order, each as canonical JSON and a newline. */
+  lines_sha256: string;
+}
+
+const PAGE = 1_000;
+const ROUND_MS = 60_000;
+
+/** Somebody else has written the entry meanwhile. */
+class Written extends Error {}
+
+export function lineOf({ at, number, status, ...row }: StoredAccess): AccessLine {
+  return { ...row, at: at.toISOString(), number: String(number), status: String(status) };
+}
+
+/** In memory for a page at a time. */
+export async function digestOf(sql: Sql, log: string, day: string): Promise<DayDigest> {
+  const sha256 = createHash("sha256");
+  let lines = 0;
+  let after = 0n;
+  for (;;) {
+    const page = await readAccess(sql, log, { day, after, limit: PAGE });
+    for (const row of page) sha256.update(`${canonical(lineOf(row))}\n`);
+    lines += page.length;
+    const last = page.at(-1);
+    if (last === undefined || page.length < PAGE) break;
+    after = last.number;
+  }
+  return { lines: String(lines), lines_sha256: encodeBase64(sha256.digest()) };
+}
+
+export interface Digesting {
+  /** As writer. */
+  sql: Sql;
+  appender: Appender;
+  random: Random;
+}
+
+/**
+ * Closes what has ended, and writes what is due.
+ * @param failed told of each log that could not be written: its turn comes again
+ * @returns how many entries were written
+ */
+export async function digestDays(
+  { sql, appender, random }: Digesting,
+  failed: (error: unknown, log: string) => void,
+): Promise<number> {
+  await closeDays(sql);
+  const left = new Set<string>();
+  let written = 0;
+  for (;;) {
+    const due = (await daysToDigest(sql)).filter(({ log }) => !left.has(log));
+    if (due.length === 0) return written;
+    for (const { log, day } of due) {
+      try {
+        const digest = await digestOf(sql, log, day);
+        await appender.control(log, "access_digest", async (_, __, tx) => {
+          const newest = await readNewest(tx, log, "access_digest");
+          const last = newest && decodedAs("access_digest", newest.bytes).body.day;
+          if (last !== undefined && last >= day) throw new Written();
+          return { day, ...digest, salt: salt(random) };
+        });
+        written += 1;
+      } catch (error) {
+        if (error instanceof Written) continue;
+        left.add(log);
+        failed(error, log);
+      }
+    }
+  }
+}
+
+export interface DayCheck {
+  log: string;
+  day: string;
+  closed: boolean;
+  /** As the rows are now. */
+  found: DayDigest;
+  /** As the entry says, and which one it is. */
+  stated?: (DayDigest & { index: string }) | undefined;
+  /** False where an entry contradicts the rows, and where there should be one. */
+  agrees: boolean;
+}
+
+/** What the log says of a day, and in which entry. */
+export async function statedDigest(
+  sql: Sql,
+  log: string,
+  day: string,
+): Promise<DayCheck["stated"]> {
+  const entry = await findDigest(sql, log, day);
+  if (entry === undefined) return undefined;
+  const { lines, lines_sha256 } = decodedAs("access_digest", entry.bytes).body;
+  return { index: String(entry.index), lines, lines_sha256 };
+}
+
+/** Works a day's digest out again. @param sql as reader or auditor */
+export async function checkDay(sql: Sql, log: string, day: string): Promise<DayCheck> {
+  const closed = await isDayClosed(sql, log, day);
+  const found = await digestOf(sql, log, day);
+  const stated = await statedDigest(sql, log, day);
+  if (stated === undefined) {
+    return { log, day, closed, found, agrees: found.lines === "0" || !closed };
+  }
+  const agrees = stated.lines === found.lines && stated.lines_sha256 === found.lines_sha256;
+  return { log, day, closed, found, stated, agrees };
+}
+
+/** Runs until aborted. */
+export async function digestLoop(
+  options: Digesting & {
+    signal: AbortSignal;
+    onFailure: (error: unknown, log?: string) => void;
+    onRound: () => void | Promise<void>;
+  },
+): Promise<void> {
+  const { signal, onFailure, onRound } = options;
+  while (!signal.aborted) {
+    const rest = delay(ROUND_MS, undefined, { signal }).catch(() => undefined);
+    await digestDays(options, onFailure).catch(onFailure);
+    await onRound();
+    await rest;
+  }
+}
