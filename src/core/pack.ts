@@ -1,11 +1,17 @@
 /** Packs of compute minutes: what makes one, and which version may follow which. */
+import { CREDIT_RUN_SOURCE } from "./beside.ts";
 import type { Body } from "./entry.ts";
-import { Problem } from "./problem.ts";
+import { misshapen, Problem } from "./problem.ts";
 import { nextMonth } from "./unit.ts";
 
 /** A pack is its source's: all versions of one, and nothing else, have this name. No text has a newline. */
 export function packName({ source, pack_id }: Pick<Body<"pack">, "source" | "pack_id">): string {
   return `${source}\n${pack_id}`;
+}
+
+/** Packs of credit runs come with their run alone. @throws Problem `invalid-request` */
+export function assertOutside({ source }: Pick<Body<"pack">, "source">): void {
+  if (source === CREDIT_RUN_SOURCE) misshapen("pack", "source");
 }
 
 const MONTHS = 12;

@@ -11,12 +11,12 @@ const IDLE_MS = 5_000;
  */
 export async function limitTransaction(
   tx: Transaction,
-  { lock = LOCK_MS, statement = STATEMENT_MS } = {},
+  { lock = LOCK_MS, statement = STATEMENT_MS, idle = IDLE_MS } = {},
 ): Promise<void> {
   await tx`
     select
       set_config('lock_timeout', ${String(lock)}, true),
       set_config('statement_timeout', ${String(statement)}, true),
-      set_config('idle_in_transaction_session_timeout', ${String(IDLE_MS)}, true)
+      set_config('idle_in_transaction_session_timeout', ${String(idle)}, true)
   `;
 }

@@ -47,9 +47,13 @@ async function assertApproved(tx: Transaction, entry: Entry, approval: bigint): 
 
 /** What a credit run gives comes under its approval, and names the run. */
 async function isOfRun(tx: Transaction, entry: Entry, approval: bigint): Promise<boolean> {
-  const run = await readUse(tx, entry.log, approval);
-  if (run === undefined || !(await standing(tx, entry.log, "credit_run", run))) return false;
-  return runOf(entry) === String(run);
+  const index = await readUse(tx, entry.log, approval);
+  const run = index === undefined ? undefined : await standing(tx, entry.log, "credit_run", index);
+  if (run === undefined) return false;
+  // A pack keeps its name when another run takes it back.
+  const { reverses } = run.body;
+  const named = entry.kind === "pack" && reverses !== "" ? reverses : String(run.index);
+  return runOf(entry) === named;
 }
 
 function runOf(entry: Entry): string | undefined {

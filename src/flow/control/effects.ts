@@ -10,6 +10,7 @@ import { accountAt } from "../../store/accounts.ts";
 import { readEntry } from "../../store/entries.ts";
 import { readPack } from "../../store/packs.ts";
 import { readNewest } from "../../store/registers.ts";
+import { creditRunEffect } from "../credit/rule.ts";
 import { adjustmentEffect } from "../money/adjust.ts";
 import { decodedAs } from "../usage/show.ts";
 import type { Deciding } from "./rules.ts";
@@ -32,7 +33,7 @@ export const EFFECTS: { readonly [A in Action]: Effect<A> } = {
   adjustment: adjustmentEffect,
   break_resolved: added,
   conflict_resolved: added,
-  credit_run: added,
+  credit_run: creditRunEffect,
   enrolment: enrolled,
   hold_resolved: added,
   log_key: named,

@@ -5,12 +5,14 @@
 import type { Content } from "../../core/approval.ts";
 import type { Action } from "../../core/control.ts";
 import type { Body } from "../../core/entry.ts";
-import { assertFollows } from "../../core/pack.ts";
+import { assertFollows, assertOutside } from "../../core/pack.ts";
 import type { Prefix } from "../../core/prefix.ts";
 import { Tracking } from "../../core/unit.ts";
 import { readAccountVersions } from "../../store/accounts.ts";
 import type { Transaction } from "../../store/connect.ts";
 import { readPack } from "../../store/packs.ts";
+import { assertRun } from "../credit/rule.ts";
+import { assertNoneUnderWay } from "../credit/written.ts";
 import type { Keyring } from "../key/keyring.ts";
 import { assertNextLogKey } from "../key/log-key.ts";
 import { assertAccount } from "../money/account.ts";
@@ -32,10 +34,14 @@ type Rule<A extends Action> = (deciding: Deciding, body: Body<A>) => Promise<voi
 export const RULES_BESIDE: { readonly [A in Action]?: Rule<A> } = {
   account: assertAccount,
   adjustment: assertHandMade,
+  credit_run: assertRun,
   log_key: async ({ tx, prefix, keyring }, body) => {
     await assertNextLogKey(keyring, { tx, log: prefix.id }, body);
   },
+  // Its lines come under what the log was under when the run was decided.
+  mode: async ({ tx, prefix }) => await assertNoneUnderWay(tx, prefix.id),
   pack: async ({ tx, prefix }, body) => {
+    assertOutside(body);
     const found = await readPack(tx, prefix.id, body);
     assertFollows(found && decodedAs("pack", found.bytes).body, body);
   },

@@ -12,6 +12,7 @@ import type { Prefix } from "../../core/prefix.ts";
 import { misshapen } from "../../core/problem.ts";
 import { readMonthFigures, readStanding } from "../../store/adjustments.ts";
 import type { Transaction } from "../../store/connect.ts";
+import { assertNoneUnderWay } from "../credit/written.ts";
 
 /** The log up to its head. */
 interface Standing {
@@ -32,13 +33,14 @@ export async function assertHandMade(standing: Standing, body: Body<"adjustment"
  * Whether it may be written now. Asked under the head's lock, so that of two that would take the same away
  * one finds the other.
  *
- * @throws Problem as core/adjustment.ts says
+ * @throws Problem `credit-run-under-way`, and as core/adjustment.ts says
  */
 export async function assertAdjustable(
   { tx, prefix, at }: Standing,
   body: Body<"adjustment">,
 ): Promise<void> {
   const { lines } = body;
+  await assertNoneUnderWay(tx, prefix.id);
   assertLines(prefix, body, at, await readStanding(tx, prefix.id, lines));
   assertLeft(body, await readMonthFigures(tx, prefix.id, lines.flatMap(scopesOf)));
 }

@@ -8,12 +8,12 @@ import {
   type Selection,
   termsOf,
   wholeMinutes,
-} from "../../../core/credit-run.ts";
-import type { Factor } from "../../../core/factor.ts";
-import { misshapen } from "../../../core/problem.ts";
-import type { Sql, Transaction } from "../../../store/connect.ts";
-import { readRoom, selectUsages } from "../../../store/credit-selections.ts";
-import { hasNamespaceList, readNamespaceList } from "../../../store/namespace-lists.ts";
+} from "../../core/credit-run.ts";
+import type { Factor } from "../../core/factor.ts";
+import { misshapen } from "../../core/problem.ts";
+import type { Sql, Transaction } from "../../store/connect.ts";
+import { readRoom, selectUsages } from "../../store/credit-selections.ts";
+import { hasNamespaceList, readNamespaceList } from "../../store/namespace-lists.ts";
 
 /** A line, and the machine type of the usage that it is about. */
 export interface FoundLine {

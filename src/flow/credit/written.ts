@@ -1,15 +1,16 @@
 /** How much of a run stands on the log: by the log itself, so that whoever goes on begins where it ends. */
-import type { Sql, Transaction } from "../../../store/connect.ts";
+
+import { Problem } from "../../core/problem.ts";
+import type { Sql, Transaction } from "../../store/connect.ts";
 import {
   type CreditRunRow,
   readCreditRun,
   readCreditRuns,
   readNewestLine,
   readNewestPack,
-} from "../../../store/credit-runs.ts";
-import { readEntry } from "../../../store/entries.ts";
-import { Problem } from "../../../core/problem.ts";
-import { decodedAs } from "../../usage/show.ts";
+} from "../../store/credit-runs.ts";
+import { readEntry } from "../../store/entries.ts";
+import { decodedAs } from "../usage/show.ts";
 
 type Reader = Sql | Transaction;
 
@@ -18,7 +19,10 @@ export async function linesWritten(sql: Reader, log: string, run: CreditRunRow):
   if (run.form === "goodwill_pack") return await packsWritten(sql, log, run);
   const newest = await readNewestLine(sql, log, run.index);
   if (newest === undefined) return 0n;
-  const { first_line, lines } = decodedAs("adjustment", (await readEntry(sql, log, newest)).bytes).body;
+  const { first_line, lines } = decodedAs(
+    "adjustment",
+    (await readEntry(sql, log, newest)).bytes,
+  ).body;
   return BigInt(first_line) + BigInt(lines.length);
 }
 

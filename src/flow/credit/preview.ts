@@ -1,24 +1,24 @@
 /** What a run would do, kept line by line until two persons have decided about just these lines. */
 import { createHash } from "node:crypto";
-import { z } from "zod";
-import { formatSignedComputeMs } from "../../../core/charge.ts";
-import { CreditForm, type CreditLine, Selection } from "../../../core/credit-run.ts";
-import { canonical } from "../../../core/json.ts";
-import { lastMonth } from "../../../core/pack.ts";
-import { misshapen, Problem } from "../../../core/problem.ts";
-import { encodeHex } from "../../../core/text.ts";
-import { instantText, monthOf } from "../../../core/unit.ts";
-import type { Sql, Transaction } from "../../../store/connect.ts";
-import { insertCreditLines } from "../../../store/credit-lines.ts";
+import type { z } from "zod";
+import { formatSignedComputeMs } from "../../core/charge.ts";
+import { CreditForm, type CreditLine, Selection } from "../../core/credit-run.ts";
+import { canonical } from "../../core/json.ts";
+import { lastMonth } from "../../core/pack.ts";
+import { misshapen, Problem } from "../../core/problem.ts";
+import { encodeHex } from "../../core/text.ts";
+import { instantText, monthOf } from "../../core/unit.ts";
+import type { Sql, Transaction } from "../../store/connect.ts";
+import { insertCreditLines } from "../../store/credit-lines.ts";
 import {
   type CreditPreview,
   deleteCreditPreviews,
   insertCreditPreview,
-} from "../../../store/credit-previews.ts";
-import { readHead } from "../../../store/heads.ts";
-import { transact } from "../../../store/transact.ts";
-import { limitTransaction } from "../../../store/transaction.ts";
-import type { Clock, Random } from "../../clock.ts";
+} from "../../store/credit-previews.ts";
+import { readHead } from "../../store/heads.ts";
+import { transact } from "../../store/transact.ts";
+import { limitTransaction } from "../../store/transaction.ts";
+import type { Clock, Random } from "../clock.ts";
 import { type FoundLine, selectLines } from "./select.ts";
 import { Summing } from "./summary.ts";
 

@@ -1,17 +1,17 @@
 /** What the lines of a run come to, for those who decide about it. */
-import { formatSignedComputeMs } from "../../../core/charge.ts";
-import type { CreditLine } from "../../../core/credit-run.ts";
+import { formatSignedComputeMs } from "../../core/charge.ts";
+import type { CreditLine } from "../../core/credit-run.ts";
 
 /** Of each list the largest; the whole list is the lines. */
 const SHOWN_MAX = 20;
 
-export interface CreditSummary {
+export type CreditSummary = {
   /** How many there are. */
   namespaces: string;
   top: { namespace_id: string; amount: string }[];
   /** Empty for packs, and for what takes a run back. */
   by_machine_type: { machine_type: string; lines: string; amount: string }[];
-}
+};
 
 export class Summing {
   readonly #namespaces = new Map<string, bigint>();
@@ -47,5 +47,7 @@ function largest<V>(all: [string, V][], amountOf: (value: V) => bigint): [string
     return amount < 0n ? -amount : amount;
   };
   // Of equal ones those that came first: the order of the lines is one order for everybody.
-  return all.sort((a, b) => Number(size(b) > size(a)) - Number(size(b) < size(a))).slice(0, SHOWN_MAX);
+  return all
+    .sort((a, b) => Number(size(b) > size(a)) - Number(size(b) < size(a)))
+    .slice(0, SHOWN_MAX);
 }

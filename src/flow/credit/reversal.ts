@@ -1,14 +1,10 @@
 /** The lines that take a run back: one for each of its own, in the same order. */
-import { parseSignedComputeMs } from "../../../core/charge.ts";
-import { ofAdjustment, ofPack, reversalLine } from "../../../core/credit-run.ts";
-import { Problem } from "../../../core/problem.ts";
-import type { Transaction } from "../../../store/connect.ts";
-import {
-  type CreditRunRow,
-  readAppliedLines,
-  readPacksOfRun,
-} from "../../../store/credit-runs.ts";
-import { decodedAs } from "../../usage/show.ts";
+import { parseSignedComputeMs } from "../../core/charge.ts";
+import { ofAdjustment, ofPack, reversalLine } from "../../core/credit-run.ts";
+import { Problem } from "../../core/problem.ts";
+import type { Transaction } from "../../store/connect.ts";
+import { type CreditRunRow, readAppliedLines, readPacksOfRun } from "../../store/credit-runs.ts";
+import { decodedAs } from "../usage/show.ts";
 import type { FoundLine } from "./select.ts";
 
 /**

@@ -1,0 +1,77 @@
+/** Which run may be written, and what it would do: asked when it is proposed and when it is written. */
+import { z } from "zod";
+import { parseSignedComputeMs } from "../../core/charge.ts";
+import type { Body } from "../../core/entry.ts";
+import { parseCanonical } from "../../core/json.ts";
+import type { Prefix } from "../../core/prefix.ts";
+import { misshapen, Problem } from "../../core/problem.ts";
+import { encodeUtf8 } from "../../core/text.ts";
+import { PositiveText } from "../../core/unit.ts";
+import type { Transaction } from "../../store/connect.ts";
+import { isAdjustedSince } from "../../store/credit-lines.ts";
+import { type CreditPreview, findCreditPreview } from "../../store/credit-previews.ts";
+import { readCreditRun } from "../../store/credit-runs.ts";
+import type { CreditSummary } from "./summary.ts";
+import { assertNoneUnderWay } from "./written.ts";
+
+/** The log up to its head. */
+interface Deciding {
+  readonly tx: Transaction;
+  readonly prefix: Prefix;
+}
+
+type Asked = Pick<
+  Body<"credit_run">,
+  "form" | "lines" | "lines_sha256" | "reverses" | "selection" | "total"
+>;
+
+const AsOf = z.object({ as_of: PositiveText });
+
+/**
+ * Under the head's lock: from here on nothing else is corrected until all of its lines stand.
+ *
+ * @throws Problem `no-preview`, `invalid-request` for a run of no line, `not-found` or `already-reversed` for
+ *   the run that it takes back, `credit-run-under-way`, `preview-outdated`
+ */
+export async function assertRun({ tx, prefix }: Deciding, run: Asked): Promise<void> {
+  const preview = await previewOf(tx, prefix.id, run);
+  if (preview.lines === 0n) misshapen("credit_run", "lines");
+  await assertNoneUnderWay(tx, prefix.id);
+  if (run.reverses !== "") await assertReversible(tx, prefix.id, run);
+  const { as_of } = AsOf.parse(parseCanonical(encodeUtf8(run.selection)));
+  const key = { log: prefix.id, preview: preview.id };
+  if (await isAdjustedSince(tx, key, BigInt(as_of))) throw new Problem("preview-outdated");
+}
+
+export async function creditRunEffect(
+  { tx, prefix }: Deciding,
+  run: Asked,
+): Promise<CreditSummary> {
+  return summaryOf(await previewOf(tx, prefix.id, run));
+}
+
+export function summaryOf({ summary }: Pick<CreditPreview, "summary">): CreditSummary {
+  return JSON.parse(summary);
+}
+
+async function previewOf(tx: Transaction, log: string, run: Asked): Promise<CreditPreview> {
+  const preview = await findCreditPreview(tx, log, run);
+  const same =
+    preview !== undefined &&
+    String(preview.lines) === run.lines &&
+    parseSignedComputeMs(preview.total) === parseSignedComputeMs(run.total) &&
+    String(preview.reverses ?? "") === run.reverses;
+  if (!same) throw new Problem("no-preview");
+  return preview;
+}
+
+/** Once, and what takes back is not taken back again: another run says the same with a new selection. */
+async function assertReversible(
+  tx: Transaction,
+  log: string,
+  { form, reverses }: Asked,
+): Promise<void> {
+  const original = await readCreditRun(tx, log, BigInt(reverses));
+  if (original?.form !== form || original.reverses !== null) throw new Problem("not-found");
+  if (original.reversed !== null) throw new Problem("already-reversed");
+}
