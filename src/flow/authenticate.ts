@@ -143,6 +143,8 @@ async function verify(token: string, issuer: Issuer): Promise<JWTPayload> {
       maxTokenAge: MAX_AGE_SECONDS,
       requiredClaims: ["sub", "exp", "iat"],
     });
+    // That of an approval stands on its log for many to read: it opens nothing (OpenID Connect Core §2).
+    if ("nonce" in payload) throw new Error("authenticate: an ID token");
     return payload;
   } catch (error) {
     if (error instanceof Problem) throw error;

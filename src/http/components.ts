@@ -29,6 +29,13 @@ import { Problem } from "./answers/problem.ts";
 import { Document, Liveness, Metrics, Readiness } from "./answers/process.ts";
 import { KeptPromise } from "./answers/promises.ts";
 import {
+  Approval,
+  OpenedProposal,
+  Proposal,
+  ProposalPage,
+  SourceReceipt,
+} from "./answers/proposals.ts";
+import {
   Decision,
   Decisions,
   HeardHeartbeat,
@@ -69,6 +76,7 @@ import { Jws } from "./operations/shapes.ts";
 const SHAPES = {
   AcceptedReport,
   Answered,
+  Approval,
   AttestationReceipt,
   Batch,
   Checkpoint,
@@ -104,12 +112,16 @@ const SHAPES = {
   Logs,
   Metrics,
   NeverRan,
+  OpenedProposal,
   Problem,
+  Proposal,
+  ProposalPage,
   Rating,
   Readiness,
   Receipt,
   Report,
   Result,
+  SourceReceipt,
   Stop,
   StopPage,
   Tracking,

@@ -1,12 +1,13 @@
 /** What builds cost, and who pays: cards, classes, limits, packs, accounts. */
 import { Problem } from "../core/problem.ts";
+import { covers } from "../flow/access/grant.ts";
 import { account, NewAccount } from "../flow/money/account.ts";
 import { bringInForce } from "../flow/quota/bring-in-force.ts";
 import { card, NewCard } from "../flow/rate/card.ts";
 import { classify, NewClass } from "../flow/rate/classify.ts";
 import { limit, NewLimit } from "../flow/rate/limit.ts";
 import { pack } from "../flow/rate/pack.ts";
-import { assertLog, visibleNamespaces } from "./access.ts";
+import { assertLog, type Caller, visibleNamespaces } from "./access.ts";
 import { answerReceipt } from "./answer.ts";
 import type { Services } from "./app.ts";
 import { readJson } from "./body.ts";
@@ -24,13 +25,13 @@ export function financeRoutes(router: Router, flow: Services["flow"]): void {
   router.guarded("POST /v1/logs/:log/project_classes", async (ask, caller) => {
     const log = logOf(ask, caller);
     const input = await readJson(ask, NewClass);
-    return answerReceipt(await classify(flow, { log, by: caller.id }, input));
+    return answerReceipt(await classify(flow, { log, ...speaker(caller, log) }, input));
   });
 
   router.guarded("PUT /v1/quotas/:log/:namespace", async (ask, caller) => {
     const { log, namespace: namespace_id } = namespaceOf(ask, caller);
     const input = await readJson(ask, NewLimit);
-    const receipt = await limit(flow, { log, namespace_id, by: caller.id }, input);
+    const receipt = await limit(flow, { log, namespace_id, ...speaker(caller, log) }, input);
     await bringInForce(flow.quota, { log, namespace: namespace_id }, receipt);
     return answerReceipt(receipt);
   });
@@ -52,9 +53,15 @@ export function financeRoutes(router: Router, flow: Services["flow"]): void {
   router.guarded("POST /v1/packs", async (ask, caller) => {
     const { log, ...input } = await readJson(ask, LogPack);
     assertLog(caller, log);
-    const receipt = await pack(flow, { log, by: caller.id }, input);
+    const receipt = await pack(flow, { log, ...speaker(caller, log) }, input);
     const key = { log, namespace: input.namespace_id };
     await bringInForce(flow.quota, key, receipt);
     return answerReceipt(receipt);
   });
+}
+
+/** A system is who has the platform's role on the log. */
+function speaker(caller: Caller, log: string): { by: string; isPerson: boolean } {
+  const isSystem = caller.grants.some((grant) => grant.role === "platform" && covers(grant, log));
+  return { by: caller.id, isPerson: !isSystem };
 }

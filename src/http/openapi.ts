@@ -68,6 +68,7 @@ function titled(code: AnyCode): string {
 const PATH_SHAPES: Readonly<Record<string, z.ZodType>> = {
   log: LogId,
   id: IntegerText,
+  index: IntegerText,
   kid: Kid,
   namespace: IntegerText,
   size: IntegerText,

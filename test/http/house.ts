@@ -10,6 +10,7 @@ import { ROLES } from "../../src/core/control.ts";
 import type { EnrolledRunner } from "../../src/core/entry.ts";
 import { heldKeys } from "../../src/custody.ts";
 import type { Role, Scope } from "../../src/flow/access/grant.ts";
+import type { Issuer } from "../../src/flow/authenticate.ts";
 import type { HeldKeys } from "../../src/flow/key/standing.ts";
 import { folderArchive } from "../../src/store/archive-folder.ts";
 import { openLog } from "../../src/telemetry.ts";
@@ -31,18 +32,24 @@ export interface House extends Service {
   /** What the service logged, a line for each record. */
   logged: string[];
   clock: { time: number; now(): number };
+  /** Beside the local one. */
+  issuers: readonly Issuer[];
   /** Other processes on the same database and archive; they end with the house. */
   besides: Service[];
   close(): Promise<void>;
 }
 
 /** @param more of its configuration */
-export async function openHouse(more: Partial<Config> = {}, keys: HeldKeys = KEYS): Promise<House> {
+export async function openHouse(
+  more: Partial<Config> = {},
+  keys: HeldKeys = KEYS,
+  issuers: readonly Issuer[] = [],
+): Promise<House> {
   const database = await freshDatabase();
   const archive = await mkdtemp(join(tmpdir(), "minutebook-http-"));
   const clock = { time: Date.parse(NOW), now: () => clock.time };
   const besides: Service[] = [];
-  const ground = { database, archive, clock, logged: [], besides };
+  const ground = { database, archive, clock, issuers, logged: [], besides };
   const service = await started(ground, keys, more);
   const close = async (): Promise<void> => {
     for (const other of [...besides, service]) await other.stop();
@@ -63,8 +70,10 @@ export async function beside(
   return service;
 }
 
+type Ground = Pick<House, "database" | "archive" | "clock" | "issuers" | "logged">;
+
 async function started(
-  { database, archive, clock, logged }: Pick<House, "database" | "archive" | "clock" | "logged">,
+  { database, archive, clock, issuers, logged }: Ground,
   keys: HeldKeys,
   more: Partial<Config>,
 ): Promise<Service> {
@@ -74,7 +83,7 @@ async function started(
     archive: folderArchive(archive),
     keys,
     principalKey: new Uint8Array(32),
-    issuers: [localIssuer(ISSUER_KEY)],
+    issuers: [localIssuer(ISSUER_KEY), ...issuers],
     issuerKey: ISSUER_KEY,
     stop: async () => undefined,
   };

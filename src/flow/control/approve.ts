@@ -7,7 +7,6 @@ import type { Action } from "../../core/control.ts";
 import { type IdTokenRules, judgeIdToken, personOf } from "../../core/id-token.ts";
 import { Problem } from "../../core/problem.ts";
 import type { Issuer } from "../authenticate.ts";
-import type { Clock } from "../clock.ts";
 import { salt } from "../log/chain.ts";
 import type { Held, Receipt } from "../log/commit-entry.ts";
 import { write } from "./assemble.ts";
@@ -15,19 +14,17 @@ import { issuerKey } from "./issuer-keys.ts";
 import { openProposal } from "./open-proposal.ts";
 import type { Asker, Controlling } from "./propose.ts";
 import { newestMapping, type Standing } from "./standing.ts";
+import { takeEffect } from "./take-effect.ts";
 import { type VerifiedIdToken, verifyIdToken } from "./token.ts";
 
 export interface Approving extends Controlling {
   issuers: readonly Issuer[];
-  clock: Clock;
 }
 
-/** Where what was asked for stands. */
+/** Where what was asked for stands, and its approval. */
 export interface Approved extends Receipt {
   action: Action;
   approval: string;
-  /** The namespace whose quota it may have changed. */
-  namespace_id?: string;
 }
 
 /**
@@ -36,42 +33,28 @@ export interface Approved extends Receipt {
  *   `token-says-too-much`, `issuer-unavailable`, `already-decided`; and whatever refuses the entry
  */
 export async function approve(
-  { appender, issuers, keyring, clock, random }: Approving,
+  approving: Approving,
   { log, index, by, person }: Asker & { log: string; index: bigint },
   idToken: string,
 ): Promise<Approved> {
-  const verified = await verifyIdToken(issuers, idToken, clock.now());
+  const { appender, issuers, keyring, quota, random } = approving;
+  const verified = await verifyIdToken(issuers, idToken, quota.clock.now());
   if (!isSamePerson(personOf(verified.claims), person)) throw new Problem("invalid-approval");
-  const approved = await appender.together(log, async (put, held) => {
+  const { jwk, kid, text: token } = verified;
+  const { content, ...approved } = await appender.together(log, async (put, held) => {
     const proposal = await openProposal(held, index);
     await assertApproval(held, proposal, verified);
-    const { jwk, kid, text: token } = verified;
     const seen = { issuer: person.issuer, jwk, kid };
-    const issuer_key = await issuerKey(put, held, seen, { by, random });
-    const approval = await put("approval", {
-      by,
-      issuer_key: String(issuer_key),
-      proposal: String(index),
-      salt: salt(random),
-      token,
-    });
+    const issuer_key = String(await issuerKey(put, held, seen, { by, random }));
+    const said = { by, issuer_key, proposal: String(index), salt: salt(random), token };
+    const approval = String((await put("approval", said)).index);
     const { action } = proposal.body;
-    const sealed = {
-      approval: String(approval.index),
-      by: proposal.body.by,
-      salt: salt(random),
-    };
     const content = readContent(proposal.body);
+    const sealed = { approval, by: proposal.body.by, salt: salt(random) };
     const receipt = await write(put, { ...held, keyring }, action, { content, sealed });
-    const { namespace_id } = content;
-    return {
-      ...receipt,
-      action,
-      approval: sealed.approval,
-      ...(typeof namespace_id === "string" && { namespace_id }),
-    };
+    return { ...receipt, action, approval, content };
   });
-  if (approved.action === "log_key") keyring.forget(log);
+  await takeEffect(approving, { log, action: approved.action, content }, approved);
   return approved;
 }
 

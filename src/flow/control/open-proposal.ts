@@ -13,7 +13,7 @@ export async function openProposal(
   const proposal = state && (await standing(tx, prefix.id, "proposal", index));
   if (state === undefined || proposal === undefined) throw new Problem("not-found");
   const { outcome } = state;
-  if (outcome !== null && outcome !== "expired") throw new Problem("proposal-ended", { outcome });
+  if (outcome !== null && outcome !== "expired") throw new Problem("proposal-ended");
   if (outcome === "expired" || proposal.body.expires_at <= at) {
     throw new Problem("proposal-expired");
   }

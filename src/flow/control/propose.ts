@@ -14,9 +14,11 @@ import type { Keyring } from "../key/keyring.ts";
 import type { Appender } from "../log/append.ts";
 import { salt } from "../log/chain.ts";
 import type { Receipt } from "../log/commit-entry.ts";
+import type { Asking } from "../quota/ask.ts";
 import { assemble, assertAllowed, readAsked, type Sealed, write } from "./assemble.ts";
 import { type Asked, EFFECTS } from "./effects.ts";
 import type { Deciding } from "./rules.ts";
+import { takeEffect } from "./take-effect.ts";
 
 const DAY_SECONDS = 86_400;
 const EXPIRES_IN_S = 7 * DAY_SECONDS;
@@ -40,6 +42,7 @@ export interface Controlling {
   appender: Appender;
   keyring: Keyring;
   random: Random;
+  quota: Asking;
 }
 
 /** Who asks: as the log names them, and as their token does. */
@@ -64,12 +67,13 @@ export interface Proposed extends Receipt {
  *   address; and whatever refuses the entry that is asked for
  */
 export async function propose(
-  { appender, keyring, random }: Controlling,
+  controlling: Controlling,
   { log, by, person }: Asker & { log: string },
   input: NewProposal,
 ): Promise<Proposed> {
+  const { appender, keyring, random } = controlling;
   const content = readAsked(input.action, input.content);
-  return await appender.together(log, async (put, held) => {
+  const proposed = await appender.together(log, async (put, held): Promise<Proposed> => {
     const deciding = { ...held, keyring };
     const effect = await effectOf(deciding, input.action, content);
     const sealed = { by, salt: salt(random) };
@@ -83,6 +87,10 @@ export async function propose(
     const { expires_at } = body;
     return { ...receipt, state: "open", effect, nonce: nonceOf(receipt.leaf), expires_at };
   });
+  if (proposed.state === "done") {
+    await takeEffect(controlling, { log, action: input.action, content }, proposed);
+  }
+  return proposed;
 }
 
 async function effectOf<A extends Action>(

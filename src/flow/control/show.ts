@@ -7,7 +7,7 @@ import { instantText } from "../../core/unit.ts";
 import type { Transaction } from "../../store/connect.ts";
 import { listLogs } from "../../store/logs.ts";
 import {
-  type ProposalOutcome,
+  PROPOSAL_OUTCOMES,
   type ProposalState,
   readProposal,
   readProposals,
@@ -16,7 +16,8 @@ import type { Clock } from "../clock.ts";
 import { type AsOf, asOf, type Showing, snapshot } from "../usage/show.ts";
 import { standing } from "./standing.ts";
 
-export type ShownState = ProposalOutcome | "open";
+export const PROPOSAL_STATES = ["open", ...PROPOSAL_OUTCOMES] as const;
+type ShownState = (typeof PROPOSAL_STATES)[number];
 
 export interface ShownProposal {
   index: string;

@@ -4,6 +4,7 @@ import { justAfter } from "../../core/effective.ts";
 import { BODY } from "../../core/entry.ts";
 import { readEntry } from "../../store/entries.ts";
 import type { Random } from "../clock.ts";
+import { assertOwnWord } from "../control/own-word.ts";
 import type { Appender } from "../log/append.ts";
 import { salt } from "../log/chain.ts";
 import type { Receipt } from "../log/commit-entry.ts";
@@ -22,20 +23,29 @@ export const NewLimit = BODY.quota
   });
 export type NewLimit = z.infer<typeof NewLimit>;
 
+interface Limiting {
+  log: string;
+  namespace_id: string;
+  /** Opaque id of the principal who asks. */
+  by: string;
+  /** Who asks is no system, whichever source is named. */
+  isPerson?: boolean;
+}
+
 /**
  * Answered by the entry that stands if it is the source's newest and says just this.
  *
- * @param by opaque id of the principal who asks
  * @throws Problem `not-found`, `invalid-request` for a cap where nothing goes on beyond the limit,
  *   `stale-source-version`, `starts-in-the-past`, `approval-required`
  */
 export async function limit(
   { appender, random }: { appender: Appender; random: Random },
-  { log, namespace_id, by }: { log: string; namespace_id: string; by: string },
+  { log, namespace_id, by, isPerson = false }: Limiting,
   input: NewLimit,
 ): Promise<Receipt> {
   const sealed = { namespace_id, approval: "", by, salt: salt(random) };
   return await appender.control(log, "quota", async (prefix, at, tx) => {
+    assertOwnWord(prefix, isPerson);
     const limits = prefix.limits(namespace_id);
     const newest = limits.findLast(({ source }) => source === input.source);
     if (newest?.source_version === input.source_version) {

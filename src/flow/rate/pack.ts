@@ -1,10 +1,11 @@
 /** Minutes that a namespace has bought, beside those of each month. */
 import type { z } from "zod";
 import { BODY } from "../../core/entry.ts";
-import { assertFollows, lastMonth } from "../../core/pack.ts";
+import { assertFollows, assertOutside, lastMonth } from "../../core/pack.ts";
 import { monthOf } from "../../core/unit.ts";
 import { readPack } from "../../store/packs.ts";
 import type { Random } from "../clock.ts";
+import { assertOwnWord } from "../control/own-word.ts";
 import type { Appender } from "../log/append.ts";
 import { salt } from "../log/chain.ts";
 import type { Receipt } from "../log/commit-entry.ts";
@@ -25,17 +26,21 @@ export type NewPack = z.infer<typeof NewPack>;
 /**
  * Answered by the entry that stands if it is the pack's newest and says just this.
  *
- * @param by opaque id of the principal who asks
+ * @param asker.by opaque id of the principal who asks
+ * @param asker.isPerson who asks is no system, whichever source is named
  * @throws Problem `not-found`, `invalid-request` for one that expires before it is bought,
  *   `stale-source-version`, `another-pack`, `approval-required`
  */
 export async function pack(
   { appender, random }: { appender: Appender; random: Random },
-  { log, by }: { log: string; by: string },
+  asker: { log: string; by: string; isPerson?: boolean },
   input: NewPack,
 ): Promise<Receipt> {
+  const { log, by, isPerson = false } = asker;
+  assertOutside(input);
   const sealed = { approval: "", by, salt: salt(random) };
-  return await appender.control(log, "pack", async (_, at, tx) => {
+  return await appender.control(log, "pack", async (prefix, at, tx) => {
+    assertOwnWord(prefix, isPerson);
     const found = await readPack(tx, log, input);
     const newest = found && decodedAs("pack", found.bytes);
     if (newest !== undefined && repeats(newest.body, input)) return newest.index;

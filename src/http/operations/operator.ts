@@ -18,7 +18,13 @@ export const OPERATOR = {
     summary: "Name runners; the answer holds the one-time token, once",
     body: json(LogEnrolment),
     success: { 201: json(EnrolmentReceipt) },
-    problems: ["two-trackings", "namespaces-needed", "starts-in-the-past", ...WRITING],
+    problems: [
+      "two-trackings",
+      "namespaces-needed",
+      "starts-in-the-past",
+      "approval-required",
+      ...WRITING,
+    ],
   },
   "POST /v1/keys/:kid/revoke": {
     summary: "End a key",
