@@ -82,7 +82,7 @@ create table key_marks (
   kid text not null,
   checked bigint not null default 0, -- counters 1 … checked stand, or are in a gap
   attested bigint not null default 0,
-  attested_at timestamptz(3), -- of the newest attestation's entry
+  heard_at timestamptz(3), -- of the newest attestation's entry, else of the key's own
   undelivered_since timestamptz(3), -- of the first of those in a row that had something in the spool
   constraint key_marks_pkey primary key (log, kid)
 );

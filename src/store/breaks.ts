@@ -69,6 +69,20 @@ export async function readOpenOf(
   return new Map(rows.map(({ fingerprint, index }) => [fingerprint, index]));
 }
 
+/** Which of these breaks have an end. */
+export async function readEnded(
+  tx: Sql | Transaction,
+  log: string,
+  breaks: readonly bigint[],
+): Promise<Set<bigint>> {
+  const rows = await tx<{ break: bigint }[]>`
+    select break
+    from break_ends
+    where log = ${log} and break = any(${plainColumn(breaks)}::text::bigint[])
+  `;
+  return new Set(rows.map((row) => row.break));
+}
+
 /**
  * The instant up to which a runner's jobs are covered without a gap, from the first that is covered at all.
  * @param upTo as entries 0 … upTo−1 say

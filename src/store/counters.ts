@@ -1,30 +1,31 @@
 /** Tables `key_marks` and `counter_gaps`: which counters of each key are accounted for, and what it attested. */
 import type { Sql, Transaction } from "./connect.ts";
 
-export interface Attested {
+/** What a key has said of itself, by an attestation or by its first entry. */
+export interface Heard {
   kid: string;
-  /** The highest that it had used. */
-  counter: bigint;
-  /** Of the attestation's entry. */
+  /** Of the entry. */
   at: string;
+  /** The highest counter that it had used. */
+  counter: bigint;
   /** Reports that it had not delivered. */
   spool: bigint;
 }
 
-/** A newer attestation of a key; an older one changes nothing but a higher counter. */
-export async function keepAttested(
+/** In the order of their entries. A counter that was attested once stays so. */
+export async function keepHeard(
   tx: Transaction,
   log: string,
-  { at, counter, kid, spool }: Attested,
+  { at, counter, kid, spool }: Heard,
 ): Promise<void> {
   const since = spool > 0n ? at : null;
   await tx`
-    insert into key_marks as kept (log, kid, attested, attested_at, undelivered_since)
+    insert into key_marks as kept (log, kid, attested, heard_at, undelivered_since)
     values (${log}, ${kid}, ${counter}, ${at}, ${since})
     on conflict on constraint key_marks_pkey do update
       set
         attested = greatest(kept.attested, excluded.attested),
-        attested_at = excluded.attested_at,
+        heard_at = excluded.heard_at,
         undelivered_since = case
           when excluded.undelivered_since is not null
           then coalesce(kept.undelivered_since, excluded.undelivered_since)
@@ -34,15 +35,14 @@ export async function keepAttested(
 
 export interface KeyMark {
   kid: string;
-  checked: bigint;
   attested: bigint;
-  attested_at: Date | null;
+  heard_at: Date | null;
   undelivered_since: Date | null;
 }
 
-export async function readKeyMarks(tx: Sql | Transaction, log: string): Promise<KeyMark[]> {
-  return await tx<KeyMark[]>`
-    select kid, checked, attested, attested_at, undelivered_since
+export async function readKeyMarks(sql: Sql | Transaction, log: string): Promise<KeyMark[]> {
+  return await sql<KeyMark[]>`
+    select kid, attested, heard_at, undelivered_since
     from key_marks
     where log = ${log}
     order by kid
@@ -66,11 +66,6 @@ export async function findGaps(
   log: string,
   { kid, upTo, at }: { kid: string; upTo: bigint; at: string },
 ): Promise<void> {
-  await tx`
-    insert into key_marks (log, kid)
-    values (${log}, ${kid})
-    on conflict on constraint key_marks_pkey do nothing
-  `;
   await tx`
     with mark as (
       select checked

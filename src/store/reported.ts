@@ -64,7 +64,7 @@ export async function readOpenHolds(sql: Sql | Transaction, log: string): Promis
 /** A usage, or an entry that says something else of jobs or runners: then its bytes. */
 export interface NewlySaid {
   index: bigint;
-  kind: "usage" | "hold" | "hold_resolved" | "coverage" | "attestation";
+  kind: "usage" | "hold" | "hold_resolved" | "coverage" | "attestation" | "key";
   at: Date;
   bytes: Uint8Array | null;
   job_id: bigint | null;

@@ -1,4 +1,5 @@
 /** Tables `namespace_days` and `runner_hours`: hosted usage by what a day or an hour is compared with. */
+import type { LongJob } from "../core/anomaly.ts";
 import { plainColumn } from "./columns.ts";
 import type { Transaction } from "./connect.ts";
 
@@ -110,25 +111,15 @@ export async function addRunnerHours(
   `;
 }
 
-/** A usage that ran for longer than any job may. */
-export interface LongUsage {
-  index: bigint;
-  job_id: bigint;
-  namespace_id: bigint;
-  runner_id: bigint;
-  duration_ms: bigint;
-  usage_month: string;
-}
-
-/** Of entries from … to−1. @param timeout milliseconds */
+/** Usage of entries from … to−1 that took longer. @param timeout milliseconds */
 export async function readLongUsages(
   tx: Transaction,
   log: string,
   { from, to }: Range,
-  timeout: number,
-): Promise<LongUsage[]> {
-  return await tx<LongUsage[]>`
-    select index, job_id, namespace_id, runner_id, duration_ms, usage_month
+  timeout: bigint,
+): Promise<LongJob[]> {
+  return await tx<LongJob[]>`
+    select index, job_id::text, namespace_id::text, runner_id::text, duration_ms, usage_month
     from entries
     where log = ${log} and index >= ${from} and index < ${to}
       and kind = 'usage' and tracking = 'hosted' and duration_ms > ${timeout}

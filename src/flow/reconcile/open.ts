@@ -1,7 +1,7 @@
 /** Opens breaks, each once whoever finds it, and ends those of which what was missing has come. */
 import { breakBody, type Finding, fingerprint, type Identity } from "../../core/break.ts";
 import type { Sha256 } from "../../core/hash.ts";
-import { readFingerprints, readOpenOf } from "../../store/breaks.ts";
+import { readEnded, readFingerprints, readOpenOf } from "../../store/breaks.ts";
 import type { Sql } from "../../store/connect.ts";
 import type { Random } from "../clock.ts";
 import type { Appender } from "../log/append.ts";
@@ -54,35 +54,46 @@ export interface Healed {
 
 /** @returns how many breaks were open and are ended now. @throws as `openBreaks` */
 export async function healBreaks(
-  { appender, hash, random, sql }: Opening,
+  opening: Opening,
   log: string,
   healed: readonly Healed[],
 ): Promise<number> {
   const evidence = new Map(
-    healed.map(({ evidence, finding }) => [fingerprint(finding, hash), evidence]),
+    healed.map(({ evidence, finding }) => [fingerprint(finding, opening.hash), evidence]),
   );
-  const open = await readOpenOf(sql, log, [...evidence.keys()]);
+  const open = await readOpenOf(opening.sql, log, [...evidence.keys()]);
+  const ended = [...open].map(([print, index]) => ({ index, evidence: evidence.get(print) }));
+  return await endBreaks(opening, log, ended);
+}
+
+/** Ends those of these breaks that are open. @throws as `openBreaks` */
+export async function endBreaks(
+  { appender, random }: Opening,
+  log: string,
+  breaks: readonly { index: bigint; evidence: bigint | undefined }[],
+): Promise<number> {
   let ended = 0;
-  for (const page of pages([...open])) {
+  for (const page of pages(breaks)) {
     ended += await appender.together(log, async (put, { tx }) => {
-      const still = await readOpenOf(
+      const gone = await readEnded(
         tx,
         log,
-        page.map(([print]) => print),
+        page.map(({ index }) => index),
       );
-      for (const [print, index] of still) {
+      const open = page.filter(({ index }) => !gone.has(index));
+      for (const { evidence, index } of open) {
         await put("break_resolved", {
           approval: "",
           break: String(index),
           by: SERVICE,
-          evidence: String(evidence.get(print) ?? ""),
+          evidence: String(evidence ?? ""),
           outcome: "healed",
           reason: "came",
           salt: salt(random),
           ticket: "none",
         });
       }
-      return still.size;
+      return open.length;
     });
   }
   return ended;

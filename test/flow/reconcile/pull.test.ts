@@ -205,7 +205,9 @@ test("a job that runs for longer than walks overlap is asked after by its number
   for (let i = 2; i < 350; i += 1) standIn.jobs.push(jobOf(i, -2 * DAY - i));
   door.now += 4 * DAY;
   await walked();
-  standIn.jobs = standIn.jobs.map((job) => (job.id === 1 ? jobOf(1, HOUR, { created_at: job.created_at }) : job));
+  standIn.jobs = standIn.jobs.map((job) =>
+    job.id === 1 ? jobOf(1, HOUR, { created_at: job.created_at }) : job,
+  );
   for (let i = 350; i < 500; i += 1) standIn.jobs.push(jobOf(i, HOUR));
   door.now += 2 * DAY;
   standIn.asked = [];
@@ -215,7 +217,11 @@ test("a job that runs for longer than walks overlap is asked after by its number
 });
 
 test("a report of a job that was made long before it ran is no missing job: it is asked after by number", async () => {
-  const matching = { ...pulling, hash: sha256, bounds: { tolerance_ms: 5_000n, grace_ms: 30 * DAY } };
+  const matching = {
+    ...pulling,
+    hash: sha256,
+    bounds: { tolerance_ms: 5_000n, grace_ms: 30 * DAY },
+  };
   standIn.jobs = [...jobsOf(120, HOUR / 2).map((job) => ({ ...job, id: job.id + 1_000 }))];
   await walked();
   // The one was made months ago and ran now; of the other the platform knows nothing.

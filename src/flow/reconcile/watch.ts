@@ -1,0 +1,92 @@
+/**
+ * Watches a log for what is strange in it by itself: durations that no job may have, hours that a runner cannot
+ * have had, sudden jumps, clocks that are off. Sums grow with their mark in one transaction, so that nothing is
+ * counted twice; breaks come before it commits, so that none is lost.
+ */
+import {
+  type AnomalyBounds,
+  clockOffset,
+  overCapacity,
+  overTimeout,
+  suddenJump,
+} from "../../core/anomaly.ts";
+import type { Finding } from "../../core/break.ts";
+import { readAttestation } from "../../core/claim.ts";
+import type { Transaction } from "../../store/connect.ts";
+import { type Heard, keepHeard } from "../../store/counters.ts";
+import { readHead } from "../../store/heads.ts";
+import { moveReconcileMark, readReconcileMark } from "../../store/reconcile-marks.ts";
+import { type NewlySaid, readNewlySaid } from "../../store/reported.ts";
+import { transact } from "../../store/transact.ts";
+import { addNamespaceDays, addRunnerHours, readLongUsages } from "../../store/usage-rates.ts";
+import { decodedAs } from "../usage/show.ts";
+import { type Opening, openBreaks } from "./open.ts";
+
+export interface Watching extends Opening {
+  anomalies: AnomalyBounds;
+}
+
+/** Entries of one page. */
+const PAGE = 5_000n;
+
+/** A page of new entries. @returns how many there were; breaks that were opened */
+export async function watch(
+  watching: Watching,
+  log: string,
+): Promise<{ entries: bigint; opened: number }> {
+  const { sql } = watching;
+  const from = await readReconcileMark(sql, log, "watch");
+  const head = await readHead(sql, log);
+  const nothing = { entries: 0n, opened: 0 };
+  if (from === undefined || head === undefined || head.size <= from) return nothing;
+  const to = head.size < from + PAGE ? head.size : from + PAGE;
+  return await transact(sql, async (tx) => {
+    // First, and so that it holds the row: sums of one range are added once, whoever else is at it.
+    const moved = await moveReconcileMark(tx, log, "watch", { from, to });
+    if (!moved) return nothing;
+    const findings = await findingsOf(tx, watching.anomalies, log, { from, to });
+    const opened = await openBreaks(watching, log, findings);
+    return { entries: to - from, opened };
+  });
+}
+
+async function findingsOf(
+  tx: Transaction,
+  bounds: AnomalyBounds,
+  log: string,
+  range: { from: bigint; to: bigint },
+): Promise<Finding[]> {
+  const days = await addNamespaceDays(tx, log, range);
+  const hours = await addRunnerHours(tx, log, range);
+  const long = await readLongUsages(tx, log, range, bounds.timeout_ms);
+  const said = (await readNewlySaid(tx, log, range, ["attestation", "key"])).map(heardOf);
+  for (const { heard } of said) await keepHeard(tx, log, heard);
+  return [
+    ...days.flatMap(({ namespace, ...day }) => {
+      return suddenJump({ ...day, namespace_id: String(namespace) }, bounds);
+    }),
+    ...hours.flatMap(({ before, duration, hour, runner }) => {
+      const busy = { hour: hour.toISOString(), duration_ms: duration, before_ms: before };
+      return overCapacity({ ...busy, runner_id: String(runner) }, bounds);
+    }),
+    ...long.flatMap((job) => overTimeout(job, bounds)),
+    ...said.flatMap(({ heard: { at, kid }, offset_ms }) => {
+      return clockOffset({ at, kid, offset_ms }, bounds);
+    }),
+  ];
+}
+
+function heardOf({ at, bytes, kind }: NewlySaid): { heard: Heard; offset_ms: bigint } {
+  if (bytes === null) throw new Error("watch: an entry without its bytes");
+  const said = { at: at.toISOString(), counter: 0n, spool: 0n };
+  if (kind === "key") {
+    return { heard: { ...said, kid: decodedAs("key", bytes).body.kid }, offset_ms: 0n };
+  }
+  const signed = readAttestation(decodedAs("attestation", bytes).body.jws);
+  if (signed === undefined) throw new Error("watch: an attestation that cannot be read");
+  const { clock_offset_ms, counter, spool } = signed.payload;
+  return {
+    heard: { ...said, kid: signed.signer, counter: BigInt(counter), spool: BigInt(spool) },
+    offset_ms: BigInt(clock_offset_ms),
+  };
+}

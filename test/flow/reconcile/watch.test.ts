@@ -1,0 +1,206 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { ANOMALY_BOUNDS } from "../../../src/core/anomaly.ts";
+import { TYP } from "../../../src/core/report.ts";
+import { instantText } from "../../../src/core/unit.ts";
+import { type Watching, watch } from "../../../src/flow/reconcile/watch.ts";
+import { type WatchingKeys, watchKeys } from "../../../src/flow/reconcile/watch-keys.ts";
+import { attest } from "../../../src/flow/report/attest.ts";
+import { startWatching } from "../../../src/store/reconcile-marks.ts";
+import {
+  closeHouse,
+  type Door,
+  entriesOf,
+  type House,
+  newAgent,
+  newLog,
+  ofKind,
+  openHouse,
+  reported,
+  sha256,
+  sign,
+} from "../door.ts";
+
+const HOUR = 3_600_000;
+const DAY = 24 * HOUR;
+
+let house: House;
+let door: Door;
+let log: string;
+let watching: Watching & WatchingKeys;
+let seed = 40;
+let counter = 0;
+
+beforeAll(async () => {
+  house = await openHouse();
+  door = house.open();
+}, 60_000);
+afterAll(() => closeHouse(house));
+
+beforeEach(async () => {
+  seed += 1;
+  counter = 0;
+  log = await newLog(door, `watch ${seed}`);
+  await newAgent(door, log, seed, [{ uuid: `u${seed}` }]);
+  const anomalies = { ...ANOMALY_BOUNDS, capacity: new Map([["701", 2n]]) };
+  const { writer: sql } = house.database;
+  const clock = { now: () => door.now };
+  const { appender, random } = door;
+  watching = { sql, appender, random, hash: sha256, clock, graceMs: DAY, anomalies };
+  await startWatching(sql);
+});
+
+/** Ended so long ago, after so long; in the order of counters unless one is said. */
+function ran(job: number, agoMs: number, durationMs: number, own?: number): string {
+  counter = own ?? counter + 1;
+  const ended = door.now - agoMs;
+  const usage = {
+    duration_ms: String(durationMs),
+    finished_at: instantText(ended),
+    started_at: instantText(ended - durationMs),
+  };
+  return reported(seed, log, {
+    counter: String(counter),
+    uuid: `u${seed}`,
+    job: { id: String(job) },
+    usage,
+  });
+}
+
+async function attested(marks: {
+  counter?: number;
+  spool?: number;
+  offset?: number;
+}): Promise<void> {
+  const payload = {
+    clock_offset_ms: String(marks.offset ?? 0),
+    counter: String(marks.counter ?? counter),
+    files: [],
+    issued_at: instantText(door.now),
+    log,
+    malformed: "0",
+    rejected: "0",
+    spool: String(marks.spool ?? 0),
+  };
+  await attest(door, sign(seed, TYP.attestation, payload));
+}
+
+async function watched(): Promise<{ opened: number; healed: number }> {
+  let opened = 0;
+  for (;;) {
+    const page = await watch(watching, log);
+    opened += page.opened;
+    if (page.entries === 0n) break;
+  }
+  const keys = await watchKeys(watching, log);
+  return { opened: opened + keys.opened, healed: keys.healed };
+}
+
+const found = async () => {
+  const breaks = ofKind(await entriesOf(house.database.reader, log), "break");
+  return breaks.map(({ body }) => [body.code, body.detail] as const);
+};
+const codes = async () => (await found()).map(([code]) => code);
+
+test("an honest log has nothing strange in it, however often it is watched", async () => {
+  await door.submit(...Array.from({ length: 20 }, (_, i) => ran(i, i * HOUR, 50 * 60_000)));
+  await attested({});
+  expect(await watched()).toEqual({ opened: 0, healed: 0 });
+  expect(await watched()).toEqual({ opened: 0, healed: 0 });
+});
+
+test("G01: a job that took longer than any may is an anomaly, and its report is usage all the same", async () => {
+  await door.submit(ran(1, 0, 710 * 60_000), ran(2, 0, 25 * HOUR));
+  await watched();
+  expect(await codes()).toContain("over-timeout");
+  expect(ofKind(await entriesOf(house.database.reader, log), "usage")).toHaveLength(2);
+});
+
+test("more job time in an hour than what the runner had before and twice that is an anomaly, once an hour", async () => {
+  // At noon: the hour before it, and that of the day before.
+  await door.submit(ran(1, DAY, HOUR));
+  await door.submit(...[2, 3].map((job) => ran(job, 0, HOUR)));
+  await watched();
+  expect(await codes()).toEqual([]);
+  await door.submit(...[4, 5].map((job) => ran(job, 0, HOUR)));
+  await watched();
+  await door.submit(ran(6, 0, HOUR));
+  await watched();
+  expect(await found()).toEqual([
+    [
+      "over-capacity",
+      "14400000 ms of jobs in the hour of 2026-11-20T11:00:00.000Z, of at most 2 jobs at once",
+    ],
+  ]);
+});
+
+test("a namespace that uses far more in a day than in the days before is an anomaly", async () => {
+  await door.submit(...[1, 2, 3].map((job) => ran(job, job * DAY, HOUR)));
+  await watched();
+  await door.submit(...Array.from({ length: 8 }, (_, i) => ran(10 + i, HOUR, 20 * HOUR)));
+  await watched();
+  expect(await codes()).not.toContain("sudden-jump");
+  // Eight times 20 hours are within the 10,000 minutes that may pass unseen.
+  await door.submit(ran(30, HOUR, 20 * HOUR));
+  await watched();
+  expect(await codes()).toContain("sudden-jump");
+});
+
+test("a host whose clock is off says so itself, and is told of once a day", async () => {
+  await attested({ offset: 90_000 });
+  await watched();
+  door.now += HOUR;
+  await attested({ offset: -90_000 });
+  await watched();
+  door.now -= HOUR;
+  expect(await codes()).toEqual(["clock-offset"]);
+});
+
+test("G25: counters that do not come are a break after the grace, and healed when the last of them comes", async () => {
+  await door.submit(ran(1, 0, 60_000, 1), ran(2, 0, 60_000, 2), ran(5, 0, 60_000, 5));
+  await attested({ counter: 7 });
+  expect((await watched()).opened).toBe(0);
+  door.now += DAY;
+  await attested({ counter: 7 });
+  expect((await watched()).opened).toBe(2);
+  expect(await found()).toEqual([
+    ["counter-gap", "2 of counters 3 to 4 have not come"],
+    ["counter-gap", "2 of counters 6 to 7 have not come"],
+  ]);
+  await door.submit(ran(4, 0, 60_000, 4));
+  expect(await watched()).toEqual({ opened: 0, healed: 0 });
+  await door.submit(ran(3, 0, 60_000, 3));
+  expect(await watched()).toEqual({ opened: 0, healed: 1 });
+  door.now -= DAY;
+});
+
+test("an active key of a hosted runner that attests nothing for longer than the grace is a break, and heals", async () => {
+  await attested({});
+  expect((await watched()).opened).toBe(0);
+  door.now += DAY;
+  expect((await watched()).opened).toBe(1);
+  expect((await watched()).opened).toBe(0);
+  await attested({});
+  expect(await watched()).toEqual({ opened: 0, healed: 1 });
+  door.now -= DAY;
+  expect(await codes()).toEqual(["missing-attestation"]);
+});
+
+test("reports that wait in a spool for longer than the grace are a break, from the first attestation that had any", async () => {
+  for (let hours = 0; hours < 26; hours += 5) {
+    await attested({ spool: 3 });
+    await watched();
+    door.now += 5 * HOUR;
+  }
+  expect(await codes()).toEqual(["undelivered"]);
+  await attested({ spool: 0 });
+  expect((await watched()).healed).toBe(1);
+  door.now -= 30 * HOUR;
+});
+
+test("two that watch at once count nothing twice", async () => {
+  await door.submit(...[1, 2].map((job) => ran(job, 0, HOUR)));
+  await Promise.all([watch(watching, log), watch(watching, log), watch(watching, log)]);
+  const [row] = await house.database.reader<[{ duration_ms: bigint }]>`
+    select duration_ms from runner_hours where log = ${log}`;
+  expect(row.duration_ms).toBe(BigInt(2 * HOUR));
+});
