@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { formatSignedComputeMs } from "../../../src/core/charge.ts";
 import { quotaAt } from "../../../src/core/quota/quota.ts";
 import type { Held } from "../../../src/flow/quota/copy.ts";
 import { type Ledger, openLedger } from "../../../src/flow/quota/ledger.ts";
@@ -11,6 +12,7 @@ import { type FreshDatabase, freshDatabase } from "../../postgres.ts";
 import { failOn } from "../chain.ts";
 import { sha256 } from "../door.ts";
 import { HOSTED, OWN } from "../history.ts";
+import { adjustMonth } from "../money/entries.ts";
 import { LIMIT, newLedger, PACK, withdraw } from "./logs.ts";
 import { countedOf } from "./oracle.ts";
 
@@ -70,6 +72,19 @@ const pack = fc.record({
   purchased_in: months,
   expires_in: fc.constantFrom("2026-11-01", "2027-03-01"),
 });
+const adjustment = fc.record({
+  kind: fc.constant("adjust" as const),
+  usage_month: months,
+  lines: fc.array(
+    fc.record({
+      namespace_id: namespaces,
+      amount: fc
+        .integer({ min: -2_000_000_000, max: 500_000_000 })
+        .map((amount) => formatSignedComputeMs(BigInt(amount) * 1_000n)),
+    }),
+    { minLength: 1, maxLength: 3 },
+  ),
+});
 const other = fc.record({
   kind: fc.constantFrom(
     "close" as const,
@@ -84,6 +99,7 @@ const step = fc.oneof(
   { weight: 8, arbitrary: build },
   { weight: 2, arbitrary: limit },
   { weight: 2, arbitrary: pack },
+  { weight: 3, arbitrary: adjustment },
   { weight: 4, arbitrary: other },
 );
 type Step = typeof step extends fc.Arbitrary<infer S> ? S : never;
@@ -120,6 +136,9 @@ class Play {
         ledger.append("pack", { ...PACK, ...said, source_version });
         return;
       }
+      case "adjust":
+        adjustMonth(ledger, step.usage_month, ...step.lines);
+        return;
       case "close":
         for (const month of this.#unclosed.splice(0, 1)) {
           this.#closings.push({ index: ledger.size, month });

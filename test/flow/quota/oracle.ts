@@ -1,7 +1,6 @@
 /** A namespace's facts by a naive count: entry by entry, from the bytes, over all of a log. */
 import { decodeEntry, type Entry } from "../../../src/core/entry.ts";
 import type { QuotaFacts } from "../../../src/core/quota/quota.ts";
-import { type ComputeMs, computeMs } from "../../../src/core/unit.ts";
 import type { TestLedger } from "../../ledger.ts";
 import { reportIn } from "../door.ts";
 
@@ -21,7 +20,7 @@ export function countedOf(ledger: TestLedger, namespace: string, size = ledger.s
     limits: [] as QuotaFacts["limits"][number][],
     packs: [] as QuotaFacts["packs"][number][],
     closings: [] as QuotaFacts["closings"][number][],
-    used: new Map<string, ComputeMs>(),
+    used: new Map<string, bigint>(),
     touched: -1n,
     jobs: [] as Counted["jobs"],
   };
@@ -37,7 +36,7 @@ function count(
     limits: object[];
     packs: object[];
     closings: object[];
-    used: Map<string, ComputeMs>;
+    used: Map<string, bigint>;
   },
   { at, body, index, kind }: Entry,
   namespace: string,
@@ -73,14 +72,22 @@ function count(
     });
     return true;
   }
+  if (kind === "adjustment") {
+    const own = body.lines.filter(({ namespace_id }) => namespace_id === namespace);
+    for (const { amount, usage_month } of own) {
+      if (usage_month === body.billing_month) add(counted.used, usage_month, amount);
+    }
+    return own.length > 0;
+  }
   if (kind !== "usage" || body.tracking !== "hosted") return false;
   const { job } = reportIn(body.jws);
   if (job.root_namespace_id !== namespace) return false;
   counted.jobs.push({ index, job: job.id });
   const { billing_month: month } = body;
-  if (body.billable && body.usage_month === month) {
-    const amount = BigInt(body.compute_ms.replace(".", ""));
-    counted.used.set(month, computeMs((counted.used.get(month) ?? 0n) + amount));
-  }
+  if (body.billable && body.usage_month === month) add(counted.used, month, body.compute_ms);
   return true;
+}
+
+function add(used: Map<string, bigint>, month: string, amount: string): void {
+  used.set(month, (used.get(month) ?? 0n) + BigInt(amount.replace(".", "")));
 }
