@@ -1,6 +1,6 @@
 /** The only reader of the environment. Bad values are refused by name; secrets are never printed. */
 import { z } from "zod";
-import { AccessEnvironment, type RateConfig } from "./config-access.ts";
+import { AccessEnvironment, type RateConfig, ratesOf } from "./config-access.ts";
 import { ConfigError } from "./config-error.ts";
 import { readPolicy } from "./config-files.ts";
 import {
@@ -10,6 +10,11 @@ import {
   type WebhookConfig,
   webhookOf,
 } from "./config-quota.ts";
+import {
+  type ReconciliationConfig,
+  ReconciliationEnvironment,
+  reconciliationOf,
+} from "./config-reconciliation.ts";
 import { webAddress, wholeNumber } from "./config-value.ts";
 import type { Policy } from "./core/policy.ts";
 
@@ -37,8 +42,10 @@ const Environment = z.object({
   WITNESS_POLICY_FILE: z.string().min(1).optional(),
   WITNESS_INTERVAL_SECONDS: wholeNumber(1, 86_400).default(30),
   VERIFIER_THREADS: wholeNumber(1, 64).optional(),
+  CLOSE_DELAY_DAYS: wholeNumber(0, 31).default(3),
   ...QuotaEnvironment,
   ...AccessEnvironment,
+  ...ReconciliationEnvironment,
   LOG_LEVEL: z.enum(["trace", "debug", "info", "warn", "error", "silent"]).default("info"),
 });
 
@@ -78,10 +85,13 @@ export interface Config {
   witnessPolicy: Policy | undefined;
   witnessIntervalMs: number;
   verifierThreads: number | undefined;
+  /** Whole days between a month's end and its cut-off. */
+  closeDelayDays: number;
   quota: QuotaConfig;
   rates: RateConfig;
   /** Undefined: notifications are kept, and sent to nobody. */
   webhook: WebhookConfig | undefined;
+  reconciliation: ReconciliationConfig;
   logLevel: "trace" | "debug" | "info" | "warn" | "error" | "silent";
 }
 
@@ -111,9 +121,11 @@ export function readConfig(environment: NodeJS.ProcessEnv = process.env): Config
     witnessPolicy: readPolicy(values.WITNESS_POLICY_FILE),
     witnessIntervalMs: values.WITNESS_INTERVAL_SECONDS * 1_000,
     verifierThreads: values.VERIFIER_THREADS,
+    closeDelayDays: values.CLOSE_DELAY_DAYS,
     quota: quotaOf(values),
-    rates: { caller: values.RATE_LIMIT_PER_CALLER, machine: values.RATE_LIMIT_PER_MACHINE },
+    rates: ratesOf(values),
     webhook: webhookOf(values),
+    reconciliation: reconciliationOf(values),
     logLevel: values.LOG_LEVEL,
   };
 }

@@ -19,8 +19,6 @@ export interface OpenGate {
   close(): Promise<void>;
 }
 
-const WINDOW_SECONDS = 10;
-
 /**
  * @param options.sql as writer
  * @throws ConfigError in production, where anybody would be taken at the word of a token made by a command
@@ -42,7 +40,7 @@ export function openGate(options: {
   const accesses = openAccessLog({ sql, failed: warn("access log, answered busy") });
   const limits = openRateLimits(redis);
   const window = (kind: "caller" | "machine") => {
-    return { kind, points: config.rates[kind], seconds: WINDOW_SECONDS };
+    return { kind, points: config.rates[kind], seconds: config.rates.seconds };
   };
   const authenticate = authenticator(issuers, principalKey, {
     failed: (issuer, error) => {

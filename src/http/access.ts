@@ -66,6 +66,17 @@ const GUARDED = {
   "POST /v1/proposals/:log/:index/withdrawal": ["finance", "operator"],
   "POST /v1/logs/:log/source_counts": ["platform"],
 
+  "GET /v1/months/:log": READERS,
+  "GET /v1/months/:log/:month": READERS,
+  "POST /v1/months/:log/:month/close": ["finance"],
+  "POST /v1/months/:log/:month/withdraw": ["finance"],
+  "POST /v1/months/:log/:month/finish": ["finance", "operator"],
+  "GET /v1/months/:log/:month/statement": READERS,
+  "GET /v1/months/:log/:month/statement.note": READERS,
+  "GET /v1/months/:log/:month/statement.html": READERS,
+  "GET /v1/months/:log/:month/allocations": READERS,
+  "GET /v1/months/:log/:month/packs": READERS,
+
   "GET /v1/logs": ["provisioner", "platform", ...READERS],
   "GET /v1/logs/:log/keys": ["provisioner", "operator", "auditor"],
   "GET /v1/logs/:log/log_keys": ["operator", "auditor"],
@@ -140,6 +151,16 @@ export function visibleNamespaces(caller: Caller, log: string): bigint[] | undef
     for (const namespace of namespaces) seen.add(BigInt(namespace));
   }
   return [...seen];
+}
+
+/** What the database is to show somebody who is a viewer and nothing else; undefined for all others. */
+export function viewerOf(
+  caller: Caller,
+  log: string,
+): { log: string; namespaces: "*" | readonly bigint[] } | undefined {
+  const held = caller.grants.filter((grant) => covers(grant, log));
+  if (held.some(({ role }) => role !== "viewer")) return undefined;
+  return { log, namespaces: visibleNamespaces(caller, log) ?? "*" };
 }
 
 /** @throws Problem `not-found` for another tenant's namespace, whether or not there is one */

@@ -6,7 +6,7 @@ import { DECISION_AGE_MS, decide } from "../flow/quota/decide.ts";
 import { HEARTBEATS_MAX, type Heard, hear, type Unheard } from "../flow/quota/heartbeat.ts";
 import { neverRan } from "../flow/quota/never-ran.ts";
 import { showStops } from "../flow/quota/show-stops.ts";
-import { assertLog } from "./access.ts";
+import { assertLog, viewerOf } from "./access.ts";
 import { answer } from "./answer.ts";
 import type { Services } from "./app.ts";
 import {
@@ -80,7 +80,8 @@ export function quotaRoutes(router: Router, { flow, observer, reading }: Service
 
   router.guarded("GET /v1/quotas/:log/:namespace/stops", async (ask, caller) => {
     const key = namespaceOf(ask, caller);
-    const search = { ...key, ...parsed(StopSearch, ask.query()) };
+    const viewer = viewerOf(caller, key.log);
+    const search = { ...key, ...parsed(StopSearch, ask.query()), viewer };
     return answer(200, await showStops({ ...reading, clock: quota.clock }, search));
   });
 }

@@ -5,7 +5,7 @@ import { explain } from "../flow/usage/explain.ts";
 import { type Search, showConflicts, showHolds } from "../flow/usage/show.ts";
 import { type UsageAnswer, type UsageQuery, usage, usageCsv } from "../flow/usage/usage.ts";
 import { preferred } from "./accept.ts";
-import { type Caller, visibleNamespaces } from "./access.ts";
+import { type Caller, viewerOf, visibleNamespaces } from "./access.ts";
 import { answer } from "./answer.ts";
 import type { Services } from "./app.ts";
 import { parsed } from "./body.ts";
@@ -24,8 +24,8 @@ export function readerRoutes(router: Router, { flow, reading, serving }: Service
     const log = logOf(ask, caller);
     const job = member(IntegerText, ask.param("id"));
     const search = parsed(JobSearch, ask.query());
-    const visible = visibleNamespaces(caller, log);
-    return answer(200, await explain(reading, serving, { log, job, ...search, visible }));
+    const seen = { visible: visibleNamespaces(caller, log), viewer: viewerOf(caller, log) };
+    return answer(200, await explain(reading, serving, { log, job, ...search, ...seen }));
   });
 
   router.guarded("GET /v1/quotas/:log/:namespace", async (ask, caller) => {
@@ -61,6 +61,7 @@ function usageQuery(search: UsageSearch, caller: Caller): UsageQuery {
     runner: runner === undefined ? undefined : BigInt(runner),
     machineType: machine_type,
     visible: visibleNamespaces(caller, log),
+    viewer: viewerOf(caller, log),
     fresh: fresh === "true",
   };
 }

@@ -147,7 +147,7 @@ export interface KeptNotification {
 
 /** Those of a namespace after `after`, in order. */
 export async function readNotifications(
-  sql: Sql,
+  sql: Sql | Transaction,
   {
     log,
     namespace,

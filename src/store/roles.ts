@@ -1,5 +1,5 @@
 /**
- * The four login roles and the database they share, made by a superuser once per cluster.
+ * The four login roles, the one behind them, and the database they share, made by a superuser once per cluster.
  * What each may do with a table is granted by the migration that creates the table.
  */
 import { createHash, createHmac, pbkdf2Sync, randomBytes } from "node:crypto";
@@ -17,6 +17,9 @@ export const ROLES = [
 ] as const;
 export type Role = (typeof ROLES)[number];
 
+/** Nobody signs in as it: reader and writer become it for what a viewer asks (store/viewer.ts). */
+const VIEWER = "minutebook_viewer";
+
 /**
  * Makes what is missing of roles and database, and shuts PUBLIC out. Safe to repeat; of a role that
  * exists only the password is set, and only if one is given.
@@ -32,6 +35,7 @@ export async function bootstrapRoles(
   const { database, passwords } = options;
   await within(superuserUrl, async (sql) => {
     for (const role of ROLES) await ensureRole(sql, role, passwords[role]);
+    await ensureViewer(sql);
     const [found] = await sql`select from pg_database where datname = ${database}`;
     if (found === undefined) {
       await sql`create database ${sql(database)} owner minutebook_owner template template0`;
@@ -42,7 +46,7 @@ export async function bootstrapRoles(
   inside.pathname = `/${encodeURIComponent(database)}`;
   await within(inside.href, async (sql) => {
     await sql`revoke all on schema public from public`;
-    await sql`grant usage on schema public to ${sql(ROLES)}`;
+    await sql`grant usage on schema public to ${sql([...ROLES, VIEWER])}`;
   });
 }
 
@@ -53,6 +57,14 @@ export async function bootstrapRoles(
 export async function restrictDatabase(sql: Sql, database: string): Promise<void> {
   await sql`revoke all on database ${sql(database)} from public`;
   await sql`grant connect on database ${sql(database)} to ${sql(ROLES)}`;
+}
+
+/** Not inherited: whoever has not become the viewer has nothing of it. */
+async function ensureViewer(sql: Sql): Promise<void> {
+  const [found] = await sql`select from pg_roles where rolname = ${VIEWER}`;
+  if (found === undefined) await sql`create role ${sql(VIEWER)} nologin`;
+  await sql`
+    grant ${sql(VIEWER)} to minutebook_writer, minutebook_reader with inherit false, set true`;
 }
 
 async function ensureRole(sql: Sql, role: Role, password: string | undefined): Promise<void> {

@@ -1,6 +1,6 @@
 /** Table `quota_stops`: each no of a quota, with what it was computed from. Bounded, and never on the log. */
 import { plainColumn, textColumn } from "./columns.ts";
-import type { Sql } from "./connect.ts";
+import type { Sql, Transaction } from "./connect.ts";
 
 export type StopAsk = "start" | "go_on" | "run";
 
@@ -140,7 +140,7 @@ export async function recordStops(
 
 /** Those that came up last first; `before`: only such as are below that place. */
 export async function readStops(
-  sql: Sql,
+  sql: Sql | Transaction,
   { log, namespace }: { log: string; namespace: bigint },
   { before, keptFrom, limit }: { before: StopPlace | undefined; keptFrom: string; limit: number },
 ): Promise<RecordedStop[]> {
@@ -157,6 +157,6 @@ export async function readStops(
   `;
 }
 
-function below(sql: Sql, { lastAt, job, ask }: StopPlace): ReturnType<Sql> {
+function below(sql: Sql | Transaction, { lastAt, job, ask }: StopPlace): ReturnType<Sql> {
   return sql`and (last_at, job_id, ask) < (${lastAt}, ${job}::text::bigint, ${ask})`;
 }

@@ -3,6 +3,7 @@ import { Problem } from "../../core/problem.ts";
 import { QuotaEvent } from "../../core/quota/event.ts";
 import { readHead } from "../../store/heads.ts";
 import { type KeptNotification, readNotifications } from "../../store/notifications.ts";
+import { readAs, type Viewer } from "../../store/viewer.ts";
 import type { Showing } from "../usage/show.ts";
 
 export interface Notified extends QuotaEvent {
@@ -31,10 +32,22 @@ const PAGE = 100;
  */
 export async function showNotified(
   { sql }: Showing,
-  { log, namespace, after = 0n }: { log: string; namespace: string; after?: bigint | undefined },
+  {
+    log,
+    namespace,
+    after = 0n,
+    viewer,
+  }: {
+    log: string;
+    namespace: string;
+    after?: bigint | undefined;
+    viewer?: Viewer | undefined;
+  },
 ): Promise<NotifiedPage> {
-  if ((await readHead(sql, log)) === undefined) throw new Problem("not-found");
-  const found = await readNotifications(sql, { log, namespace, after, limit: PAGE + 1 });
+  const found = await readAs(sql, viewer, async (reader) => {
+    if ((await readHead(reader, log)) === undefined) throw new Problem("not-found");
+    return await readNotifications(reader, { log, namespace, after, limit: PAGE + 1 });
+  });
   const notifications = found.slice(0, PAGE).map(shown);
   const next = found.length > PAGE ? notifications.at(-1)?.number : undefined;
   return { log, namespace_id: namespace, notifications, ...(next !== undefined && { next }) };

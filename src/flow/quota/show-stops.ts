@@ -8,6 +8,7 @@ import { remaining } from "../../core/quota/quota.ts";
 import { instantText } from "../../core/unit.ts";
 import { readHead } from "../../store/heads.ts";
 import { type RecordedStop, readStops, type StopPlace } from "../../store/stops.ts";
+import { readAs, type Viewer } from "../../store/viewer.ts";
 import type { Clock } from "../clock.ts";
 import type { Showing } from "../usage/show.ts";
 import { type Amount, amountOf } from "./amount.ts";
@@ -63,12 +64,19 @@ const StopAsk = z.enum(["start", "go_on", "run"]);
 /** @throws Problem `not-found` if there is no such log */
 export async function showStops(
   { sql, clock }: Showing & { clock: Clock },
-  { log, namespace, after }: NamespaceKey & { after?: StopPlace | undefined },
+  {
+    log,
+    namespace,
+    after,
+    viewer,
+  }: NamespaceKey & { after?: StopPlace | undefined; viewer?: Viewer | undefined },
 ): Promise<StopPage> {
-  if ((await readHead(sql, log)) === undefined) throw new Problem("not-found");
   const keptFrom = instantText(clock.now() - STOPS_KEPT_MS);
   const search = { before: after, keptFrom, limit: PAGE + 1 };
-  const found = await readStops(sql, { log, namespace: BigInt(namespace) }, search);
+  const found = await readAs(sql, viewer, async (reader) => {
+    if ((await readHead(reader, log)) === undefined) throw new Problem("not-found");
+    return await readStops(reader, { log, namespace: BigInt(namespace) }, search);
+  });
   const page = found.slice(0, PAGE);
   const last = found.length > PAGE ? page.at(-1) : undefined;
   const stops = page.map(shownStop);

@@ -16,6 +16,7 @@ import type { Transaction } from "../../store/connect.ts";
 import { readEntry } from "../../store/entries.ts";
 import { readJobs } from "../../store/jobs.ts";
 import { listLogs } from "../../store/logs.ts";
+import { asViewer, type Viewer } from "../../store/viewer.ts";
 import { type Proofs, proveEntries } from "../log/prove.ts";
 import {
   type AsOf,
@@ -82,6 +83,7 @@ export interface Rating {
 /**
  * @param proofs what the entries are proven by
  * @param search.visible namespaces that may be seen; absent: all of the log
+ * @param search.viewer of whoever is a viewer and nothing else: the database shows them no more either
  * @throws Problem `not-found`, also for a job of a namespace that may not be seen;
  *   `archive-unavailable`; Error when an entry is not the one that was sealed
  */
@@ -93,11 +95,13 @@ export async function explain(
     job: string;
     tracking?: Tracking | undefined;
     visible?: readonly bigint[] | undefined;
+    viewer?: Viewer | undefined;
   },
 ): Promise<Explanation> {
-  const { log, job: jobId, visible } = search;
+  const { log, job: jobId, viewer, visible } = search;
   const trackings = search.tracking === undefined ? Tracking.options : [search.tracking];
   const found = await snapshot(sql, async (tx) => {
+    if (viewer !== undefined) await asViewer(tx, viewer);
     const [listed] = await listLogs(tx, log);
     if (listed === undefined) throw new Problem("not-found");
     const jobs = await readJobs(

@@ -13,6 +13,7 @@ import type { Sql, Transaction } from "../../store/connect.ts";
 import { readHead } from "../../store/heads.ts";
 import { type Dimension, type Slice, type Sums, sumUsage } from "../../store/rollups.ts";
 import { transact } from "../../store/transact.ts";
+import { asViewer, type Viewer } from "../../store/viewer.ts";
 import { readWatermark } from "../../store/watermarks.ts";
 import type { Clock } from "../clock.ts";
 
@@ -41,6 +42,8 @@ export interface UsageQuery {
   machineType?: string | undefined;
   /** What whoever asks may see; absent: all of the log. */
   visible?: readonly bigint[] | undefined;
+  /** Of whoever is a viewer and nothing else: the database shows them no more either. */
+  viewer?: Viewer | undefined;
   /** Entries that no checkpoint covers yet are counted too. */
   fresh?: boolean | undefined;
 }
@@ -108,6 +111,7 @@ export async function usage(
 }
 
 async function answer(tx: Transaction, clock: Clock, query: UsageQuery): Promise<UsageAnswer> {
+  if (query.viewer !== undefined) await asViewer(tx, query.viewer);
   const head = await readHead(tx, query.log);
   if (head === undefined) throw new Problem("not-found");
   const watermark = await readWatermark(tx, query.log);

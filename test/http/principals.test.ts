@@ -1,0 +1,165 @@
+/** Who has used a log, who reviews that, and how access ends: on every process within seconds. */
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import type { Service } from "../../src/command/service.ts";
+import { decodeEntry } from "../../src/core/entry.ts";
+import { overdueReviews } from "../../src/flow/access/review.ts";
+import {
+  ask,
+  beside,
+  everybody,
+  type House,
+  newLog,
+  newLogOn,
+  openHouse,
+  tokenOf,
+} from "./house.ts";
+
+let house: House;
+let other: Service;
+let log: string;
+let token: string;
+
+beforeAll(async () => {
+  house = await openHouse();
+  other = await beside(house);
+  ({ log, token } = await newLog(house, "reviewed", 1));
+});
+afterAll(() => house.close());
+
+interface Shown {
+  id: string;
+  subject: string;
+  roles: string[];
+  last_on: string;
+  barred_at?: string;
+}
+
+async function register(of = log): Promise<Shown[]> {
+  const { json } = await ask(house, `GET /v1/principals?log=${of}`, { token });
+  return json["principals"] as Shown[];
+}
+
+/** The id of whoever has these roles, after a use of the log. */
+async function idOf(role: "auditor" | "finance" | "approver", scope = {}): Promise<string> {
+  const asked = await ask(house, `GET /v1/logs/${log}/holds`, {
+    token: await tokenOf([role], scope),
+  });
+  expect(asked.status).toBe(200);
+  const found = (await register()).find(({ subject }) => subject === role);
+  if (found === undefined) throw new Error("nobody registered");
+  return found.id;
+}
+
+test("who uses a log is registered with issuer, roles and days, and who may not is not", async () => {
+  await idOf("auditor");
+  await ask(house, `GET /v1/logs/${log}/holds`, { token: await tokenOf(["viewer"]) });
+  const stranger = await tokenOf(["finance"], { logs: ["f".repeat(32)] });
+  expect((await ask(house, `GET /v1/logs/${log}/holds`, { token: stranger })).status).toBe(404);
+  const people = await register();
+  const today = new Date().toISOString().slice(0, 10);
+  expect(people).toContainEqual(
+    expect.objectContaining({
+      ...{ subject: "auditor", issuer: "minutebook-local", roles: ["auditor"] },
+      ...{ last_on: today, id: expect.stringMatching(/^p_/) },
+    }),
+  );
+  expect(people.map(({ subject }) => subject)).not.toContain("finance");
+});
+
+test("a leaver is refused here at once, and by every other process within five seconds", async () => {
+  const leaver = await tokenOf(["finance"]);
+  const id = await idOf("finance");
+  const at = (service: Pick<Service, "url">) =>
+    ask(service, `GET /v1/logs/${log}/holds`, { token: leaver });
+  expect((await at(other)).status).toBe(200);
+  const bar = () =>
+    ask(house, `POST /v1/principals/${id}/bar`, { token, json: { reason: "left the company" } });
+  expect((await bar()).status).toBe(201);
+  expect((await at(house)).json["code"]).toBe("unauthenticated");
+  const refused = async () => (await at(other)).status === 401;
+  await vi.waitUntil(refused, { timeout: 5_000 });
+  expect((await bar()).status).toBe(200);
+  expect((await register()).find((person) => person.id === id)?.barred_at).toBeDefined();
+});
+
+test("only who has all logs ends somebody's access to all, and of nobody who never came", async () => {
+  const id = await idOf("auditor");
+  const json = { reason: "test" };
+  const bound = await tokenOf(["operator"], { logs: [log] });
+  expect((await ask(house, `POST /v1/principals/${id}/bar`, { token: bound, json })).status).toBe(
+    404,
+  );
+  const nobody = `POST /v1/principals/p_${"x".repeat(22)}/bar`;
+  expect((await ask(house, nobody, { token, json })).status).toBe(404);
+});
+
+const review = (json: object, of = log) =>
+  ask(house, `POST /v1/logs/${of}/access_reviews`, { token, json });
+
+test("a review decides about everybody who had access: who is removed is out, on this log alone", async () => {
+  const second = await newLogOn(house, token, "another");
+  const removed = await idOf("approver");
+  const people = (await register()).filter((person) => person.barred_at === undefined);
+  const keep = people.map(({ id }) => id).filter((id) => id !== removed);
+  const period = { from: "2026-01-01", to: "2999-01-01" };
+
+  const [left] = keep;
+  const without = { ...period, keep: keep.slice(1), remove: [removed] };
+  expect((await review(without)).json).toMatchObject({
+    code: "review-incomplete",
+    members: [left],
+  });
+  const stranger = `p_${"z".repeat(22)}`;
+  const beyond = { ...period, keep: [...keep, stranger], remove: [removed] };
+  expect((await review(beyond)).json).toMatchObject({ members: [stranger] });
+  expect((await review({ ...period, keep, remove: [...keep] })).status).toBe(400);
+
+  const done = await review({ ...period, keep, remove: [removed] });
+  expect(done.status).toBe(201);
+  expect(done.json).toMatchObject({ principals: `${people.length}`, kept: `${keep.length}` });
+  const approver = await tokenOf(["approver"]);
+  const holds = (of: string) => ask(house, `GET /v1/logs/${of}/holds`, { token: approver });
+  expect((await holds(log)).status).toBe(404);
+  expect((await holds(second)).status).toBe(200);
+  await reproduces(String(done.json["index"]));
+});
+
+/** The entry's digest is of the lines that were kept, which name nobody. */
+async function reproduces(index: string): Promise<void> {
+  const { reader } = house.database;
+  const [entry] = await reader<{ bytes: Uint8Array }[]>`
+    select bytes from entries where log = ${log} and index = ${index}`;
+  const decoded = decodeEntry(entry?.bytes ?? new Uint8Array());
+  if (typeof decoded === "string" || decoded.kind !== "access_review") throw new Error("no review");
+  const [kept] = await reader<{ lines: string; digest: string }[]>`
+    select lines, encode(sha256(convert_to(lines, 'UTF8')), 'base64') as digest
+    from access_reviews where log = ${log}`;
+  expect(kept?.digest).toBe(decoded.body.list_sha256);
+  expect(kept?.lines.split("\n").length).toBe(Number(decoded.body.principals) + 1);
+  expect(kept?.lines).toContain('"kept":false');
+  expect(kept?.lines).not.toContain("subject");
+}
+
+test("a log that nobody has reviewed for more than a quarter is overdue, until somebody does", async () => {
+  const fresh = await newLogOn(house, token, "overdue");
+  await ask(house, `GET /v1/logs/${fresh}/holds`, { token });
+  const overdue = () => overdueReviews(house.database.reader, house.clock);
+  const start = house.clock.time;
+  house.clock.time = start + 92 * 86_400_000;
+  expect(await overdue()).not.toContain(fresh);
+  house.clock.time += 1;
+  expect(await overdue()).toContain(fresh);
+  const keep = (await register(fresh)).map(({ id }) => id);
+  await review({ from: "2026-01-01", to: "2999-01-01", keep, remove: [] }, fresh);
+  expect(await overdue()).not.toContain(fresh);
+
+  house.clock.time += 93 * 86_400_000;
+  const late = await beside(house);
+  const said = async () =>
+    ((await ask(late, "GET /readyz")).json["reviews"] as { overdue: number }).overdue >= 3;
+  await vi.waitUntil(said, { timeout: 10_000 });
+  const { text } = await ask(late, "GET /metrics", { token: await everybody() });
+  expect(text).toMatch(/minutebook_access_reviews_overdue [3-9]/);
+  expect(house.logged.join("")).toContain("access review overdue");
+  house.clock.time = start;
+});
