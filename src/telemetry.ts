@@ -6,6 +6,7 @@ import type { SealLag } from "./flow/log/seal-loop.ts";
 import type { SubmissionLag } from "./flow/log/witness-loop.ts";
 import type { Ingested } from "./flow/report/ingest.ts";
 import { type QuotaMetrics, type QuotaSources, quotaMetrics } from "./telemetry-quota.ts";
+import { type ReconciliationMetrics, reconciliationMetrics } from "./telemetry-reconciliation.ts";
 
 export type { Logger } from "pino";
 
@@ -53,7 +54,7 @@ export interface Sources extends QuotaSources {
   reviewsOverdue: () => number;
 }
 
-export interface Metrics extends WitnessMetrics, QuotaMetrics {
+export interface Metrics extends WitnessMetrics, QuotaMetrics, ReconciliationMetrics {
   reported(ingested: Ingested): void;
   answered(route: string, status: number, elapsedMs: number): void;
   committed(batch: { reports: number; elapsedMs: number }): void;
@@ -138,6 +139,7 @@ export function openMetrics(sources: Sources): Metrics {
     },
     ...witnessMetrics(registers),
     ...quotaMetrics(registry, sources),
+    ...reconciliationMetrics(registry),
     text: async () => ({ type: registry.contentType, text: await registry.metrics() }),
   };
 }

@@ -12,7 +12,7 @@ export interface Opening {
   sql: Sql;
   appender: Appender;
   random: Random;
-  hash: Sha256;
+  hash?: Sha256;
 }
 
 /** What no person has done. */
