@@ -69,11 +69,13 @@ export function readKeySet(file: string): KeySet {
   return readJson(file, KeySet);
 }
 
-function readJson<T>(file: string, shape: z.ZodType<T>): T {
+/** @throws ConfigError when the file cannot be read or does not have the shape */
+export function readJson<T>(file: string, shape: z.ZodType<T>): T {
   return reading(file, () => shape.parse(JSON.parse(readFileSync(file, "utf8"))));
 }
 
-function readText(file: string): string {
+/** @throws ConfigError when the file cannot be read */
+export function readText(file: string): string {
   return reading(file, () => readFileSync(file, "utf8"));
 }
 
