@@ -3,8 +3,10 @@
  * each log who writes there.
  */
 
+import type { ReconciliationConfig } from "../config-reconciliation.ts";
 import type { Policy } from "../core/policy.ts";
 import type { Random } from "../flow/clock.ts";
+import { expireLoop } from "../flow/control/expire.ts";
 import type { Anchors } from "../flow/log/anchor.ts";
 import { announce, type ServiceVersion } from "../flow/log/announce.ts";
 import type { Appender } from "../flow/log/append.ts";
@@ -18,8 +20,10 @@ import { refresh, refreshLoop } from "../flow/usage/fold.ts";
 import { showLogs } from "../flow/usage/show.ts";
 import type { Sql } from "../store/connect.ts";
 import type { Logger, Metrics } from "../telemetry.ts";
+import { startClosing } from "./closing.ts";
 import { startNotifying } from "./notifying.ts";
 import { startOverseeing } from "./overseeing.ts";
+import { startReconciliation } from "./reconciliation.ts";
 import { startReconciling } from "./reconciling.ts";
 import { openTrouble } from "./trouble.ts";
 import { startWitnessing } from "./witnesses.ts";
@@ -44,11 +48,13 @@ export function startBackground(options: {
   metrics: Metrics;
   service: ServiceVersion;
   policy: Policy | undefined;
+  closeDelayDays: bigint;
   /** Between two submissions of a log to a witness. */
   witnessIntervalMs: number;
   webhook: Webhook | undefined;
+  reconciliation: ReconciliationConfig;
 }): Background {
-  const { appender, sealer, log, metrics } = options;
+  const { appender, sealer, log } = options;
   const { sql, clock } = sealer;
   const abort = new AbortController();
   const { signal } = abort;
@@ -69,9 +75,54 @@ export function startBackground(options: {
   const sealing = sealLoop({ ...sealer, signal, onFailure, onRound });
   const intervalMs = options.witnessIntervalMs;
   const witnessing = startWitnessing({ ...sealer, ...options, intervalMs, signal });
+  const folding = startFolding(options, signal);
+  const retaining = startRetaining(options, signal);
+  const reconciling = startReconciling({ ...options, sql, signal });
+  const holdingAgainst = startReconciliation({ ...sealer, ...options, signal });
+  const notifying = startNotifying({ ...options, sql, clock, signal });
+  const overseeing = startOverseeing({ ...options, sql, clock, signal });
+  const closing = startClosing({ ...sealer, ...options, signal });
+  const expiring = startExpiring(options, signal);
+  const announcing = announceAll(options, signal).catch((error: unknown) => {
+    log.warn({ err: error }, "announce");
+  });
+
+  return {
+    sealLag: sealing.lag,
+    rollups: folding.rollups,
+    anchors: witnessing.anchors,
+    reviewsOverdue: overseeing.overdue,
+    stop: async () => {
+      abort.abort();
+      await Promise.all([
+        sealing.done,
+        witnessing.done,
+        folding.done,
+        retaining,
+        reconciling,
+        holdingAgainst,
+        notifying,
+        overseeing.done,
+        closing,
+        expiring,
+        announcing,
+      ]);
+      await appender.close();
+      await sealDirty(sealer, onFailure);
+      onRound();
+      await refresh({ sql, clock }).catch((error: unknown) => log.error({ err: error }, "refresh"));
+    },
+  };
+}
+
+function startFolding(
+  { sealer, log, metrics }: Parameters<typeof startBackground>[0],
+  signal: AbortSignal,
+): { rollups(): Rollups; done: Promise<void> } {
+  const { sql, clock } = sealer;
   const folds = openTrouble(log, "refresh");
   let rollups: Rollups = "current";
-  const folding = refreshLoop({
+  const done = refreshLoop({
     sql,
     clock,
     signal,
@@ -86,37 +137,20 @@ export function startBackground(options: {
       folds.roundEnded();
     },
   });
-  const retaining = startRetaining(options, signal);
-  const reconciling = startReconciling({ ...options, sql, signal });
-  const notifying = startNotifying({ ...options, sql, clock, signal });
-  const overseeing = startOverseeing({ ...options, sql, clock, signal });
-  const announcing = announceAll(options, signal).catch((error: unknown) => {
-    log.warn({ err: error }, "announce");
-  });
+  return { rollups: () => rollups, done };
+}
 
-  return {
-    sealLag: sealing.lag,
-    rollups: () => rollups,
-    anchors: witnessing.anchors,
-    reviewsOverdue: overseeing.overdue,
-    stop: async () => {
-      abort.abort();
-      await Promise.all([
-        sealing.done,
-        witnessing.done,
-        folding,
-        retaining,
-        reconciling,
-        notifying,
-        overseeing.done,
-        announcing,
-      ]);
-      await appender.close();
-      await sealDirty(sealer, onFailure);
-      onRound();
-      await refresh({ sql, clock }).catch((error: unknown) => log.error({ err: error }, "refresh"));
-    },
-  };
+function startExpiring(
+  { appender, random, sealer, log }: Parameters<typeof startBackground>[0],
+  signal: AbortSignal,
+): Promise<void> {
+  const trouble = openTrouble(log, "proposals that are over");
+  const { sql, clock } = sealer;
+  return expireLoop({
+    ...{ appender, random, sql, clock, signal },
+    onFailure: trouble.failed,
+    onRound: trouble.roundEnded,
+  });
 }
 
 function startRetaining(

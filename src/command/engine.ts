@@ -9,6 +9,7 @@ import { openKeyring } from "../flow/key/keyring.ts";
 import type { ServiceVersion } from "../flow/log/announce.ts";
 import { openAppender } from "../flow/log/append.ts";
 import { openGuard, type SealGuard } from "../flow/log/guard.ts";
+import type { Finishing } from "../flow/month/finish.ts";
 import type { Live } from "../flow/quota/standing.ts";
 import type { Webhook } from "../flow/quota/webhook.ts";
 import { openDirectory } from "../flow/report/directory.ts";
@@ -26,6 +27,7 @@ import { openQuota } from "./live-quota.ts";
 
 export interface Engine {
   flow: Services["flow"];
+  finishing: Finishing;
   guard: SealGuard;
   metrics: Metrics;
   background: Background;
@@ -92,11 +94,13 @@ export function startEngine(options: {
   });
   const quota = openQuota({ config, sql: quotaSql, clock, live, appender, log });
   const sealer = { sql: behind, archive, guard, signerFor, clock, hash };
+  const policy = config.witnessPolicy;
+  const closeDelayDays = BigInt(config.closeDelayDays);
   const background = startBackground({
-    ...{ sealer, appender, quota, random, reader, log, metrics, service },
-    policy: config.witnessPolicy,
+    ...{ sealer, appender, quota, random, reader, log, metrics, service, policy, closeDelayDays },
     witnessIntervalMs: config.witnessIntervalMs,
     webhook,
+    reconciliation: config.reconciliation,
   });
   return {
     flow: {
@@ -105,6 +109,7 @@ export function startEngine(options: {
       roles: configuredRoles(foundation.issuers),
       pace: options.pace,
     },
+    finishing: { ...sealer, appender, random, policy, closeDelayDays },
     guard,
     metrics,
     background,

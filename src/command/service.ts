@@ -16,6 +16,7 @@ import { requireCurrentSchema } from "../store/migrations.ts";
 import { assertServiceRole } from "../store/privileges.ts";
 import type { Logger } from "../telemetry.ts";
 import { VERSION } from "../version.ts";
+import { statementPage } from "../web/statement.tsx";
 import { type Engine, startEngine } from "./engine.ts";
 import { migrationsFolder } from "./folder.ts";
 import { type Foundation, layFoundation } from "./foundation.ts";
@@ -144,7 +145,14 @@ function servicesOf({
   const { anchors, rollups, sealLag } = background;
   return {
     flow,
-    control: { ...flow, issuers: foundation.issuers, sql, hash: sha256 },
+    control: {
+      ...flow,
+      closeDelayDays: engine.finishing.closeDelayDays,
+      issuers: foundation.issuers,
+      sql,
+      hash: sha256,
+    },
+    months: { finishing: engine.finishing, page: statementPage },
     reading: { sql: reader, clock },
     serving: {
       sql: reader,

@@ -16,6 +16,7 @@ import type { usage } from "../flow/usage/usage.ts";
 import { answer } from "./answer.ts";
 import { financeRoutes } from "./finance.ts";
 import { logRoutes } from "./log.ts";
+import { type Monthing, monthRoutes } from "./months.ts";
 import { notificationRoutes } from "./notifications.ts";
 import { openapiDocument } from "./openapi.ts";
 import { operatorRoutes } from "./operator.ts";
@@ -32,6 +33,7 @@ import { runnerRoutes } from "./runner.ts";
 export interface Services {
   flow: Ingesting & Creating & { service: ServiceVersion; keyring: Keyring; quota: Quotaing };
   control: Approving & Opening;
+  months: Monthing;
   reading: Showing & Parameters<typeof usage>[0];
   serving: Serving;
   gate: Gate;
@@ -60,6 +62,7 @@ export function createApp(services: Services): Hono<{ Bindings: HttpBindings }> 
   operatorRoutes(router, services);
   financeRoutes(router, flow);
   proposalRoutes(router, services);
+  monthRoutes(router, services);
   readerRoutes(router, services);
   logRoutes(router, services);
   receiptRoutes(router, services);

@@ -3,6 +3,7 @@ import type { Route } from "./access.ts";
 import { CONTROL } from "./operations/control.ts";
 import { FINANCE } from "./operations/finance.ts";
 import { LOG } from "./operations/log.ts";
+import { MONTHS } from "./operations/months.ts";
 import { NOTIFICATIONS } from "./operations/notifications.ts";
 import type { Operation } from "./operations/operation.ts";
 import { OPERATOR } from "./operations/operator.ts";
@@ -19,6 +20,7 @@ export const OPERATIONS: Readonly<Record<Route, Operation>> = {
   ...LOG,
   ...FINANCE,
   ...CONTROL,
+  ...MONTHS,
   ...READER,
   ...QUOTA,
   ...NOTIFICATIONS,

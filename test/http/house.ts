@@ -208,3 +208,22 @@ export async function sealedSize(house: House, log: string): Promise<string> {
   };
   return await vi.waitUntil(sealed, { timeout: 20_000 });
 }
+
+/** Cuts the month off, and waits until it is closed for ever; its statement as it is served. */
+export async function closedMonth(house: House, log: string, month: string): Promise<string> {
+  const token = await everybody();
+  const cut = await ask(house, `POST /v1/months/${log}/${month}/close`, { token });
+  if (cut.status !== 201) throw new Error(`not cut off: ${cut.text}`);
+  return await statementOf(house, log, month);
+}
+
+/** As soon as there is one. */
+export async function statementOf(house: House, log: string, month: string): Promise<string> {
+  const token = await everybody();
+  const served = async (): Promise<string | undefined> => {
+    const path = `GET /v1/months/${log}/${month}/statement`;
+    const { status, text } = await ask(house, path, { token });
+    return status === 200 ? text : undefined;
+  };
+  return await vi.waitUntil(served, { timeout: 20_000, interval: 200 });
+}

@@ -37,7 +37,7 @@ export async function approve(
   { log, index, by, person }: Asker & { log: string; index: bigint },
   idToken: string,
 ): Promise<Approved> {
-  const { appender, issuers, keyring, quota, random } = approving;
+  const { appender, closeDelayDays, issuers, keyring, quota, random } = approving;
   const verified = await verifyIdToken(issuers, idToken, quota.clock.now());
   if (!isSamePerson(personOf(verified.claims), person)) throw new Problem("invalid-approval");
   const { jwk, kid, text: token } = verified;
@@ -51,7 +51,8 @@ export async function approve(
     const { action } = proposal.body;
     const content = readContent(proposal.body);
     const sealed = { approval, by: proposal.body.by, salt: salt(random) };
-    const receipt = await write(put, { ...held, keyring }, action, { content, sealed });
+    const deciding = { ...held, closeDelayDays, keyring };
+    const receipt = await write(put, deciding, action, { content, sealed });
     return { ...receipt, action, approval, content };
   });
   await takeEffect(approving, { log, action: approved.action, content }, approved);

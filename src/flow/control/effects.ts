@@ -12,6 +12,7 @@ import { readPack } from "../../store/packs.ts";
 import { readNewest } from "../../store/registers.ts";
 import { creditRunEffect } from "../credit/rule.ts";
 import { adjustmentEffect } from "../money/adjust.ts";
+import { conditionsAtHead } from "../month/close.ts";
 import { decodedAs } from "../usage/show.ts";
 import type { Deciding } from "./rules.ts";
 import { newestMapping } from "./standing.ts";
@@ -41,7 +42,7 @@ export const EFFECTS: { readonly [A in Action]: Effect<A> } = {
     const { billingFrom: billing_from, control, sources } = prefix;
     return { stands: { billing_from, control, sources: [...sources] } };
   },
-  month_closing: closings,
+  month_closing: closed,
   month_closing_withdrawn: closings,
   pack: packed,
   project_class: ({ prefix, at }, { project_id, effective_from = at }) => ({
@@ -71,6 +72,13 @@ function enrolled({ prefix }: Deciding, { runners }: Asked<"enrolment">): Conten
     return { uuid, stands: { machine_type, tracking } };
   });
   return { needed: enrolsForMoney(prefix, { runners }), runners: lines };
+}
+
+/** With what each precondition was seen by. */
+async function closed(deciding: Deciding, content: Asked<"month_closing">): Promise<Content> {
+  const seen = await conditionsAtHead(deciding, content.month);
+  const preconditions = seen.map(({ code, evidence }) => [code, { ...evidence }]);
+  return { ...closings(deciding), preconditions: Object.fromEntries(preconditions) };
 }
 
 function closings({ prefix }: Deciding): Content {

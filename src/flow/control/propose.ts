@@ -41,6 +41,8 @@ export type NewProposal = z.infer<typeof NewProposal>;
 export interface Controlling {
   appender: Appender;
   keyring: Keyring;
+  /** Whole days between a month's end and its cut-off. */
+  closeDelayDays: bigint;
   random: Random;
   quota: Asking;
 }
@@ -71,10 +73,10 @@ export async function propose(
   { log, by, person }: Asker & { log: string },
   input: NewProposal,
 ): Promise<Proposed> {
-  const { appender, keyring, random } = controlling;
+  const { appender, closeDelayDays, keyring, random } = controlling;
   const content = readAsked(input.action, input.content);
   const proposed = await appender.together(log, async (put, held): Promise<Proposed> => {
-    const deciding = { ...held, keyring };
+    const deciding = { ...held, closeDelayDays, keyring };
     const effect = await effectOf(deciding, input.action, content);
     const sealed = { by, salt: salt(random) };
     if (held.prefix.control === "single") {

@@ -17,6 +17,8 @@ import type { Keyring } from "../key/keyring.ts";
 import { assertNextLogKey } from "../key/log-key.ts";
 import { assertAccount } from "../money/account.ts";
 import { assertHandMade } from "../money/adjust.ts";
+import { assertReady } from "../month/close.ts";
+import { assertOpen } from "../month/withdraw.ts";
 import { decodedAs } from "../usage/show.ts";
 
 /** The log as it stands up to its head. */
@@ -26,6 +28,7 @@ export interface Deciding {
   /** Of the entry that would be written now. */
   readonly at: string;
   readonly keyring: Keyring;
+  readonly closeDelayDays: bigint;
 }
 
 /** @throws Problem of what may not be written */
@@ -37,6 +40,12 @@ export const RULES_BESIDE: { readonly [A in Action]?: Rule<A> } = {
   credit_run: assertRun,
   log_key: async ({ tx, prefix, keyring }, body) => {
     await assertNextLogKey(keyring, { tx, log: prefix.id }, body);
+  },
+  month_closing: async (deciding, body) => {
+    await assertReady(deciding, body);
+  },
+  month_closing_withdrawn: async ({ tx, prefix }, body) => {
+    await assertOpen(tx, prefix.id, body);
   },
   // Its lines come under what the log was under when the run was decided.
   mode: async ({ tx, prefix }) => await assertNoneUnderWay(tx, prefix.id),

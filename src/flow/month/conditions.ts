@@ -82,6 +82,8 @@ async function order({ tx, log, month, below, before }: Cutting): Promise<Condit
     const isLeft = first !== undefined && first < month;
     return condition("order", { before: "" }, isLeft && `usage is posted to ${first}`);
   }
+  const next = nextMonth(before.month);
+  if (month !== next) return condition("order", { before: before.month }, `${next} is the next`);
   const ends = await readMonthEnds(tx, log);
   const isClosed = ends.some(({ closing, index }) => closing === before.index && index < below);
   return condition("order", { before: before.month }, !isClosed && `${before.month} is not closed`);

@@ -42,6 +42,9 @@ export const Problem = z.strictObject({
   text: z.string().exactOptional(),
   stands: IntegerText.exactOptional(),
   next: MonthText.exactOptional(),
+  /** Of a month: what it waits for, and the entry that closed it. */
+  missing: z.array(z.string()).exactOptional(),
+  closed: IntegerText.exactOptional(),
   /** Of 429, as its header says. */
   retry_after_s: IntegerText.exactOptional(),
   /** Of an unexpected error. */

@@ -100,6 +100,18 @@ export const PageSearch = z.strictObject({ after: IntegerText.optional() });
 export const AccessSearch = z.strictObject({ day: DayText, after: IntegerText.optional() });
 export const PrincipalSearch = z.strictObject({ log: LogId, after: z.string().optional() });
 export const StopSearch = z.strictObject({ after: StopCursor.optional() });
+/** As above: `<namespace>/<usage month>`. */
+export const AllocationSearch = z.strictObject({ after: placeIn(MonthText).optional() });
+/** As above: `<namespace>/<pack>`. */
+export const PackRollSearch = z.strictObject({ after: placeIn(IntegerText).optional() });
+
+function placeIn(second: z.ZodType<string>) {
+  return z.string().refine((text) => {
+    const [namespace, place, ...more] = text.split("/");
+    const fits = IntegerText.safeParse(namespace).success && second.safeParse(place).success;
+    return fits && more.length === 0;
+  });
+}
 export const JobSearch = z.strictObject({ tracking: Tracking.optional() });
 
 const CHECKPOINTS_MAX = 1_000;

@@ -1,0 +1,106 @@
+/** Months: where they stand, how they are closed, and what is said of them for ever. */
+
+import type { Statement } from "../core/month/statement.ts";
+import { Problem } from "../core/problem.ts";
+import { MonthText } from "../core/unit.ts";
+import { close } from "../flow/month/close.ts";
+import { type Finishing, finish } from "../flow/month/finish.ts";
+import {
+  allocationsOf,
+  type OfMonth,
+  packRollsOf,
+  readStatementOf,
+  statementJson,
+  statementNote,
+} from "../flow/month/read.ts";
+import { showMonth, showMonths } from "../flow/month/show.ts";
+import { withdraw } from "../flow/month/withdraw.ts";
+import type { Caller } from "./access.ts";
+import { answer, answerReceipt } from "./answer.ts";
+import type { Services } from "./app.ts";
+import { parsed } from "./body.ts";
+import { AllocationSearch, PackRollSearch } from "./operations/shapes.ts";
+import { logOf, member } from "./path.ts";
+import type { Ask, Router } from "./router.ts";
+
+export interface Monthing {
+  finishing: Finishing;
+  /** The statement as a page, and the policy that browsers hold it to. */
+  page: (statement: Statement) => { html: string; policy: string };
+}
+
+export function monthRoutes(router: Router, services: Services): void {
+  const { flow, months, reading } = services;
+  const { closeDelayDays } = months.finishing;
+
+  router.guarded("GET /v1/months/:log", async (ask, caller) => {
+    return answer(200, await showMonths(reading, logOf(ask, caller)));
+  });
+
+  router.guarded("GET /v1/months/:log/:month", async (ask, caller) => {
+    return answer(200, await showMonth({ ...reading, closeDelayDays }, monthOf(ask, caller)));
+  });
+
+  router.guarded("POST /v1/months/:log/:month/close", async (ask, caller) => {
+    const { log, month } = monthOf(ask, caller);
+    return answerReceipt(
+      await close({ ...flow, closeDelayDays }, { log, by: caller.id }, { month }),
+    );
+  });
+
+  router.guarded("POST /v1/months/:log/:month/withdraw", async (ask, caller) => {
+    const { log, month } = monthOf(ask, caller);
+    return answerReceipt(await withdraw(flow, { log, by: caller.id }, month));
+  });
+
+  router.guarded("POST /v1/months/:log/:month/finish", async (ask, caller) => {
+    const { log, month } = monthOf(ask, caller);
+    const finished = await finish(months.finishing, log, caller.id);
+    if (finished?.month !== month) throw new Problem("months-in-order");
+    const { missing, receipt } = finished;
+    if (receipt === undefined) throw new Problem("month-not-ready", { missing });
+    return answerReceipt(receipt);
+  });
+
+  statementRoutes(router, services);
+}
+
+function statementRoutes(router: Router, { flow, months, reading }: Services): void {
+  router.guarded("GET /v1/months/:log/:month/statement", async (ask, caller) => {
+    return kept(await statementJson(reading, monthOf(ask, caller)), "application/json");
+  });
+
+  router.guarded("GET /v1/months/:log/:month/statement.note", async (ask, caller) => {
+    const note = await statementNote({ ...reading, keyring: flow.keyring }, monthOf(ask, caller));
+    return kept(note, "text/plain; charset=utf-8");
+  });
+
+  router.guarded("GET /v1/months/:log/:month/statement.html", async (ask, caller) => {
+    const { html, policy } = months.page(await readStatementOf(reading, monthOf(ask, caller)));
+    const response = kept(html, "text/html; charset=utf-8");
+    response.headers.set("content-security-policy", policy);
+    response.headers.set("x-content-type-options", "nosniff");
+    response.headers.set("referrer-policy", "no-referrer");
+    return response;
+  });
+
+  router.guarded("GET /v1/months/:log/:month/allocations", async (ask, caller) => {
+    const { after } = parsed(AllocationSearch, ask.query());
+    return answer(200, await allocationsOf(reading, monthOf(ask, caller), after));
+  });
+
+  router.guarded("GET /v1/months/:log/:month/packs", async (ask, caller) => {
+    const { after } = parsed(PackRollSearch, ask.query());
+    return answer(200, await packRollsOf(reading, monthOf(ask, caller), after));
+  });
+}
+
+/** The path's month of its log. @throws Problem `not-found` for what cannot be one */
+function monthOf(ask: Ask, caller: Caller): OfMonth {
+  return { log: logOf(ask, caller), month: member(MonthText, ask.param("month")) };
+}
+
+/** To the byte; what is about usage lies in nobody's cache. */
+function kept(text: string, type: string): Response {
+  return new Response(text, { headers: { "content-type": type, "cache-control": "no-store" } });
+}
