@@ -2,6 +2,7 @@
 import { Command } from "commander";
 import { agentCommand } from "../agent/command.ts";
 import { VERSION } from "../version.ts";
+import { accessCommand } from "./access.ts";
 import { adoptArchiveCommand } from "./adopt-archive.ts";
 import { bootstrapCommand } from "./bootstrap.ts";
 import { cardCommand } from "./card.ts";
@@ -51,6 +52,7 @@ export function minutebook(): Command {
     usageCommand(),
     quotaCommand(),
     checkCommand(),
+    accessCommand(),
     rebuildCommand(),
     recoverCommand(),
     adoptArchiveCommand(),

@@ -126,7 +126,10 @@ test("a role that may create in the database is refused", async () => {
   expect(await reasons(sql)).toEqual([`it may create in database ${databaseName()}`]);
 });
 
-const GUARDED = ["entries", "jobs", "reports", "keys", "checkpoints", "cosignatures", "first_keys"];
+const GUARDED = [
+  ...["entries", "jobs", "reports", "keys", "checkpoints", "cosignatures", "first_keys"],
+  ...["access_log", "access_reviews", "barred_principals"],
+];
 
 test.each<[string, (table: string) => string]>([
   ["dropped", (table) => `drop trigger ${table}_append_only on ${table}`],

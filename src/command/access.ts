@@ -1,0 +1,62 @@
+/** `minutebook access`: the access log held against the digests that are on the log. */
+import { type Command, InvalidArgumentError } from "commander";
+import { DayText } from "../core/body.ts";
+import { checkDay, type DayCheck } from "../flow/access/digest.ts";
+import { withDatabase } from "./database.ts";
+import { type DataOptions, dataCommand, example, group } from "./option.ts";
+import { print } from "./print.ts";
+
+const CALL = "access check --log 0a1b… --day 2026-11-28 --data data";
+
+export function accessCommand(): Command {
+  return group("access", "the log of who read and changed what", [checkCommand()]).addHelpText(
+    "after",
+    example(CALL),
+  );
+}
+
+interface CheckOptions extends DataOptions {
+  log: string;
+  day: string;
+}
+
+function checkCommand(): Command {
+  return dataCommand(
+    "check",
+    "work the digest of a day's rows out again, and compare it with the day's entry",
+    "READER_DATABASE_URL",
+  )
+    .requiredOption("--log <id>", "the log")
+    .requiredOption("--day <day>", "a UTC day, as 2026-11-28", day)
+    .addHelpText(
+      "after",
+      example(CALL, "0 it agrees, 1 it does not, 2 could not look, or the day is not over yet"),
+    )
+    .action(async (options: CheckOptions) => {
+      const { log, day } = options;
+      const checked = await withDatabase("reader", options, (sql) => checkDay(sql, log, day));
+      print(options, checked, [lineOf(checked)]);
+      process.exitCode = statusOf(checked);
+    });
+}
+
+function statusOf({ agrees, closed }: DayCheck): 0 | 1 | 2 {
+  if (!agrees) return 1;
+  return closed ? 0 : 2;
+}
+
+function lineOf({ agrees, closed, day, found, stated }: DayCheck): string {
+  const rows = `${day}: ${found.lines} rows, digest ${found.lines_sha256}`;
+  if (stated === undefined) {
+    if (!closed) return `OPEN: ${rows}; the day is not closed yet.`;
+    return agrees ? `AGREES: ${day} has no rows, and no entry.` : `DIFFERS: ${rows}; no entry yet.`;
+  }
+  const { index, lines, lines_sha256 } = stated;
+  if (agrees) return `AGREES: ${rows}, as entry ${index} says.`;
+  return `DIFFERS: ${rows}; entry ${index} says ${lines} rows, digest ${lines_sha256}.`;
+}
+
+function day(text: string): string {
+  if (DayText.safeParse(text).success) return text;
+  throw new InvalidArgumentError("2026-11-28.");
+}
