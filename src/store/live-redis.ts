@@ -5,9 +5,10 @@
 import { createHash } from "node:crypto";
 import { lookup } from "node:dns";
 import { Cluster, Redis, type RedisOptions, ReplyError } from "ioredis";
-import type { Command, LiveStore, NamespaceKey } from "../core/quota/live.ts";
+import type { Answer, Call, Command, LiveStore, NamespaceKey } from "../core/quota/live.ts";
 import { readReply, writeCommand } from "./live-reply.ts";
 import { BODY_WANTED, LIVE_SCRIPT } from "./live-script.ts";
+import { sendTurn, writeCall } from "./live-turn.ts";
 import { slotOf } from "./redis-slot.ts";
 
 export type RedisPlace =
@@ -15,6 +16,8 @@ export type RedisPlace =
   | { kind: "cluster"; urls: readonly string[] };
 
 export interface RedisStore extends LiveStore {
+  /** As `run` of each, all at once: with an Error in place of each answer that failed. */
+  runAll(calls: readonly Call[]): Promise<(Answer | Error)[]>;
   /** The server that answers for the namespace: what one cannot do, another still can. Empty in a Cluster: none does. */
   part(key: NamespaceKey): string;
   /** All servers that answer for anything now: who was replaced is none of them any more. */
@@ -72,16 +75,15 @@ export async function openLiveRedis(
   const whole = apart(client, Math.max(answerMsMax, WHOLE_MS_MAX));
   const usual =
     client instanceof Cluster ? apart(client, answerMsMax) : together(client, answerMsMax);
+  const runAll: RedisStore["runAll"] = (calls) =>
+    runWith(calls.some(isWhole) ? whole : usual, calls);
   return {
     run: async (key, command) => {
-      const evaluate = isWhole(command) ? whole : usual;
-      const name = nameOf(key);
-      let reply = await evaluate(name, writeCommand(command, { withBody: false }));
-      if (reply === BODY_WANTED) {
-        reply = await evaluate(name, writeCommand(command, { withBody: true }));
-      }
-      return readReply(command, reply);
+      const [answer] = await runAll([{ key, command }]);
+      if (answer === undefined || answer instanceof Error) throw answer;
+      return answer;
     },
+    runAll,
     walk: async function* (part) {
       for (const [name, master] of masters()) {
         if (part === undefined || part === name) yield* walk(master, answerMsMax);
@@ -141,23 +143,55 @@ export function connectRedis(
   });
 }
 
-function isWhole({ asks, inspect, looked, recount }: Command): boolean {
+function isWhole({ command }: Call): boolean {
+  const { asks, inspect, looked, recount } = command;
   return inspect === true || recount === true || looked !== undefined || asks.length >= ASKS_MAX;
 }
 
-/** The script, for one namespace. */
-type Evaluate = (name: string, args: readonly string[]) => Promise<unknown>;
+/** The script of one namespace. */
+interface Script {
+  name: string;
+  args: readonly string[];
+}
 
-/** One command, which goes to wherever its namespace is kept. */
+/** Each reply in its place, or an Error. */
+type Evaluate = (scripts: readonly Script[]) => Promise<unknown[]>;
+
+async function runWith(evaluate: Evaluate, calls: readonly Call[]): Promise<(Answer | Error)[]> {
+  const replies = await evaluate(calls.map((call) => scriptOf(call, { withBody: false })));
+  const wanting = calls.filter((_, i) => replies[i] === BODY_WANTED);
+  if (wanting.length > 0) {
+    const others = await evaluate(wanting.map((call) => scriptOf(call, { withBody: true })));
+    for (const [i, reply] of replies.entries()) {
+      if (reply === BODY_WANTED) replies[i] = others.shift();
+    }
+  }
+  return calls.map(({ command }, i) => answerOf(command, replies[i]));
+}
+
+function answerOf(command: Command, reply: unknown): Answer | Error {
+  if (reply instanceof Error) return reply;
+  try {
+    return readReply(command, reply);
+  } catch (error) {
+    return error instanceof Error ? error : new Error(String(error));
+  }
+}
+
+function scriptOf({ key, command }: Call, options: { withBody: boolean }): Script {
+  return { name: nameOf(key), args: writeCommand(command, options) };
+}
+
+/** Each command by itself, which goes to wherever its namespace is kept. */
 function apart(client: Redis | Cluster, msMax: number): Evaluate {
-  return async (name, args) => {
+  const evaluate = async ({ name, args }: Script): Promise<unknown> => {
     try {
       return await inTime(client.evalsha(SHA, 1, name, ...args), msMax);
     } catch (error) {
-      if (!isUntaught(error)) throw error;
-      return await teach(client, msMax)(name, args);
+      return isUntaught(error) ? await teach(client, msMax, { name, args }) : error;
     }
   };
+  return (scripts) => Promise.all(scripts.map(evaluate));
 }
 
 /** A server that was started anew, or took over, does not know the script. */
@@ -165,44 +199,35 @@ function isUntaught(error: unknown): boolean {
   return error instanceof Error && error.message.startsWith("NOSCRIPT");
 }
 
-function teach(client: Redis | Cluster, msMax: number): Evaluate {
-  return (name, args) => inTime(client.eval(LIVE_SCRIPT, 1, name, ...args), msMax);
+function teach(client: Redis | Cluster, msMax: number, { name, args }: Script): Promise<unknown> {
+  return inTime(client.eval(LIVE_SCRIPT, 1, name, ...args), msMax).catch((error) => error);
 }
 
-/** What one namespace is asked, and who waits for the answer. */
-interface Call {
-  name: string;
-  args: readonly string[];
-  resolve: (reply: unknown) => void;
-  reject: (error: unknown) => void;
-}
-
-/** All that is asked of a single server in one turn is as many commands, in one write: that is what takes time here. */
+/** Of a single server, all that is asked in one turn goes out together: that is what takes time here. */
 function together(client: Redis, msMax: number): Evaluate {
-  const again = teach(client, msMax);
-  let waiting: Call[] = [];
-  const flush = async (): Promise<void> => {
-    const calls = waiting;
-    waiting = [];
-    const pipeline = client.pipeline();
-    for (const { name, args } of calls) pipeline.evalsha(SHA, 1, name, ...args);
-    try {
-      const replies = (await inTime(pipeline.exec(), msMax)) ?? [];
-      for (const [i, { name, args, resolve, reject }] of calls.entries()) {
-        const [error, reply] = replies[i] ?? [new Error("redis: a call without its reply")];
-        if (error === null) resolve(reply);
-        else if (isUntaught(error)) resolve(again(name, args));
-        else reject(error);
-      }
-    } catch (error) {
-      for (const { reject } of calls) reject(error);
-    }
-  };
-  return (name, args) =>
-    new Promise((resolve, reject) => {
-      if (waiting.length === 0) process.nextTick(flush);
-      waiting.push({ name, args, resolve, reject });
+  let turn: { calls: string[]; replies: Promise<unknown[]> } | undefined;
+  const begin = (): NonNullable<typeof turn> => {
+    const calls: string[] = [];
+    const replies = new Promise<void>((resolve) => process.nextTick(resolve)).then(() => {
+      turn = undefined;
+      return inTime(sendTurn(client, calls), msMax);
     });
+    return { calls, replies };
+  };
+  return async (scripts) => {
+    turn ??= begin();
+    const from = turn.calls.length;
+    for (const { name, args } of scripts) turn.calls.push(writeCall(SHA, name, args));
+    const all = await turn.replies.catch((error: unknown) => error);
+    if (!Array.isArray(all)) return scripts.map(() => all);
+    const replies = all.slice(from, from + scripts.length);
+    if (!replies.some(isUntaught)) return replies;
+    return await Promise.all(
+      scripts.map((script, i) =>
+        isUntaught(replies[i]) ? teach(client, msMax, script) : replies[i],
+      ),
+    );
+  };
 }
 
 /** As the slots of a Cluster name it. */

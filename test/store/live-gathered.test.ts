@@ -89,6 +89,17 @@ test("the text of figures goes out once, and comes back only where it is another
   expect(other).toMatchObject({ figures: { asOf: 12n, text } });
 });
 
+test("what is asked all at once is answered in its order, also of those whose figures have to come along", async () => {
+  const asked = Array.from({ length: COUNT }, (_, i) => i + 2 * COUNT);
+  const call = (i: number) => ({ key: keyOf(i), command: command([goOn(String(i))]) });
+  const known = asked.filter((i) => i % 3 === 0);
+  await Promise.all(known.map((i) => redis.run(keyOf(i), command([run(String(i), BigInt(i))]))));
+  const answers = await redis.runAll(asked.map(call));
+  expect(answers).toMatchObject(
+    asked.map((i) => ({ kind: "done", live: i % 3 === 0 ? BigInt(i) : 0n })),
+  );
+});
+
 test("what is refused of one namespace is answered of the others", async () => {
   await redis.run(keyOf(1), command([run("1", 5n)]));
   await server.say("CONFIG", "SET", "maxmemory", "1");
@@ -98,4 +109,10 @@ test("what is refused of one namespace is answered of the others", async () => {
   ]);
   expect(refused).toMatchObject({ status: "rejected", reason: { message: /OOM/ } });
   expect(answered).toMatchObject({ status: "fulfilled", value: { kind: "done" } });
+  const [error, done] = await redis.runAll([
+    { key: keyOf(COUNT), command: command([start("3")]) },
+    { key: keyOf(1), command: command([goOn("1")]) },
+  ]);
+  expect(error).toBeInstanceOf(Error);
+  expect(done).toMatchObject({ kind: "done" });
 });

@@ -96,6 +96,12 @@ export interface NamespaceKey {
   readonly namespace: string;
 }
 
+/** One namespace, and what is said and asked of it. */
+export interface Call {
+  readonly key: NamespaceKey;
+  readonly command: Command;
+}
+
 /** A place where live usage is kept: the machine of machine.ts, once for each namespace. */
 export interface LiveStore {
   run(key: NamespaceKey, command: Command): Promise<Answer>;

@@ -3,7 +3,7 @@ import type { Ask, NamespaceKey } from "../../core/quota/live.ts";
 import { type Asked, type AskedResult, type Asking, type AskOptions, askNamespace } from "./ask.ts";
 
 /** Some ten milliseconds of a server that does nothing else meanwhile. */
-const AT_ONCE = 500;
+export const AT_ONCE = 500;
 
 /**
  * As one command of all of them: who runs is answered by what is live after the last turn. A turn that fails

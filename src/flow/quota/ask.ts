@@ -4,7 +4,15 @@
  */
 import { Problem } from "../../core/problem.ts";
 import { type Figures, figuresOf, readFigures, type ShownQuota } from "../../core/quota/figures.ts";
-import type { Ask, Command, Done, LiveJob, NamespaceKey, Result } from "../../core/quota/live.ts";
+import type {
+  Ask,
+  Call,
+  Command,
+  Done,
+  LiveJob,
+  NamespaceKey,
+  Result,
+} from "../../core/quota/live.ts";
 import { type Quota, type QuotaFacts, quotaAt } from "../../core/quota/quota.ts";
 import { instantText } from "../../core/unit.ts";
 import type { Clock } from "../clock.ts";
@@ -55,7 +63,7 @@ export interface AskOptions {
 
 /** Each time one side has caught up with the other; more is a log that moves faster than it is read. */
 const ATTEMPTS_MAX = 6;
-/** So long an answer may take: figures that are as old as they may be would be too old when it is given. */
+/** So long an answer may take. */
 const ANSWER_MS_MAX = 1_000;
 
 /** What an answer that was none asks for beside the figures. */
@@ -68,10 +76,9 @@ export async function askNamespace(
   asks: readonly Ask[],
   { maxAgeMs, inspect = false }: AskOptions,
 ): Promise<Asked> {
-  const { clock, ledger, live, seen } = asking;
+  const { clock, ledger, live } = asking;
   const readSince = clock.now() - maxAgeMs;
-  const soon = Math.max(0, Math.min(ANSWER_MS_MAX, maxAgeMs));
-  const wants = { readSince: readSince + soon };
+  const wants = wantsAt(readSince, maxAgeMs);
   // Of nearly all that is asked the answer of live usage is all that there is to wait for.
   let held = ledger.known(key, wants) ?? (await ledger.hold(key, wants));
   let extra: Extra | undefined;
@@ -84,20 +91,20 @@ export async function askNamespace(
       held = await caughtUp(asking, key, ended.upTo);
       continue;
     }
-    const now = clock.now();
-    const own = computed(held, now);
-    const told = seen.handedTo(key, held);
-    const since = between(held.since, told ?? held.since, held.asOf);
-    const settled = held.settled(since);
     const offered = ended.jobs.size === 0 ? asks : asks.filter((ask) => !isEnded(ask, ended.jobs));
-    const plain = { now, figures: own.figures, since, settled, asks: offered };
+    const plain = prepared(asking, key, held, offered);
+    const { now, settled } = plain.command;
     // To copy members takes longer than all else here, and there is nothing to add at nearly every time.
     const isPlain = extra === undefined && !inspect;
-    const command = isPlain ? plain : { ...plain, ...together(settled, extra, inspect) };
+    const command = isPlain
+      ? plain.command
+      : { ...plain.command, ...together(settled, extra, inspect) };
     const { answer, source } = await live.run(key, command);
     if (answer.kind === "done") {
-      if (told !== held.asOf) seen.handed(key, held);
-      return asked(asking, { answer, own, source, readSince, asks, ended: ended.jobs });
+      const asked = answered(asking, plain, { answer, source, readSince });
+      return ended.jobs.size === 0
+        ? asked
+        : { ...asked, results: resultsOf(asks, answer.results, ended.jobs) };
     }
     if (answer.kind === "gap") {
       extra = await looked(asking, key.log, answer.jobs, held.asOf);
@@ -110,6 +117,33 @@ export async function askNamespace(
   throw new Problem("busy");
 }
 
+/** Figures that are as old as they may be would be too old when the answer is given. */
+export function wantsAt(readSince: number, maxAgeMs: number): { readSince: number } {
+  return { readSince: readSince + Math.max(0, Math.min(ANSWER_MS_MAX, maxAgeMs)) };
+}
+
+/** A call of live usage by what is held. */
+export interface Prepared extends Call {
+  readonly held: Held;
+  readonly own: Computed;
+  /** Up to where live usage was told which jobs have ended. */
+  readonly told: bigint | undefined;
+}
+
+export function prepared(
+  { clock, seen }: Pick<Asking, "clock" | "seen">,
+  key: NamespaceKey,
+  held: Held,
+  asks: readonly Ask[],
+): Prepared {
+  const now = clock.now();
+  const own = computed(held, now);
+  const told = seen.handedTo(key, held);
+  const since = between(held.since, told ?? held.since, held.asOf);
+  const command = { now, figures: own.figures, since, settled: held.settled(since), asks };
+  return { key, command, held, own, told };
+}
+
 function together(
   settled: readonly string[],
   extra: Extra | undefined,
@@ -119,7 +153,7 @@ function together(
   return { ...added, ...(inspect && { inspect }) };
 }
 
-function isRun({ kind }: Ask): boolean {
+export function isRun({ kind }: Ask): boolean {
   return kind === "run";
 }
 
@@ -177,19 +211,13 @@ function computed({ facts, asOf, touched, readAt }: Held, now: number): Computed
   return fresh;
 }
 
-interface Answered {
-  answer: Done;
-  own: Computed;
-  source: Source;
-  readSince: number;
-  asks: readonly Ask[];
-  ended: ReadonlySet<string>;
-}
-
-function asked(
-  { clock, live }: Asking,
-  { answer, own, source, readSince, asks, ended }: Answered,
+/** What is answered by what was prepared. */
+export function answered(
+  { clock, live, seen }: Asking,
+  { key, held, own, told }: Prepared,
+  { answer, source, readSince }: { answer: Done; source: Source; readSince: number },
 ): Asked {
+  if (told !== held.asOf) seen.handed(key, held);
   const { figures, jobs } = answer;
   // Newer figures of somebody else are at least as new as what this process read, by a clock that it knows.
   const { readAt } = own.figures;
@@ -200,7 +228,7 @@ function asked(
     shown: figures.text === own.figures.text ? own.quota : readFigures(figures.text),
     live: answer.live,
     reserved: answer.reserved,
-    results: resultsOf(asks, answer.results, ended),
+    results: answer.results,
     ...(jobs && { jobs }),
     source,
     ageMs: Math.max(0, clock.now() - readAt),
@@ -218,7 +246,6 @@ function resultsOf(
   results: readonly Result[],
   ended: ReadonlySet<string>,
 ): readonly AskedResult[] {
-  if (ended.size === 0) return results;
   let next = 0;
   return asks.map((ask) => {
     if (isEnded(ask, ended)) return ON_LOG;

@@ -3,7 +3,7 @@
  * for once, and not by all who ask. Who was replaced is forgotten, since nobody asks it any more. A server that
  * answers others is not away: then it is the namespace that is left alone.
  */
-import type { NamespaceKey } from "../../core/quota/live.ts";
+import type { Call, NamespaceKey } from "../../core/quota/live.ts";
 import type { RedisStore } from "../../store/live-redis.ts";
 import type { Clock } from "../clock.ts";
 
@@ -12,6 +12,14 @@ const RETRY_MS = 1_000;
 
 /** Of namespaces that are left alone; more at once is no matter of theirs. */
 const APART_MAX = 1_000;
+
+/** A namespace, and the server that is asked about it: by the time of the answer it may be another's. */
+interface Place {
+  readonly part: string;
+  readonly key: NamespaceKey;
+}
+
+const LOST = new Error("redis: a call without its answer");
 
 type Servers = Pick<RedisStore, "connected" | "isWell" | "part" | "parts" | "walk">;
 
@@ -31,27 +39,46 @@ export class Breaker {
   }
 
   /**
-   * Undefined, if it answered in time. A server that failed is left alone, and then tried by one caller; the
-   * others need not wait for the trial.
+   * Undefined in place of each that was not answered in time. A server that failed is left alone, and then tried
+   * by one caller; the others need not wait for the trial.
+   *
+   * @param ask those that may be tried now; an Error in place of each answer that failed
    */
-  async ask<T>(key: NamespaceKey, call: () => Promise<T>): Promise<T | undefined> {
-    const part = this.#redis.part(key);
-    const name = nameOf(key);
-    if (!(this.#mayTry(this.#apart, name) && this.#mayTry(this.#away, part))) return undefined;
-    try {
-      const answer = await call();
-      this.answered(part);
-      if (this.#apart.size > 0) this.#apart.delete(name);
-      return answer;
-    } catch (error) {
-      this.broke(part, error);
-      void this.#judge(part, name, error);
+  async ask<T>(
+    calls: readonly Call[],
+    ask: (calls: readonly Call[]) => Promise<(T | Error)[]>,
+  ): Promise<(T | undefined)[]> {
+    const places = calls.map(({ key }) => ({ part: this.#redis.part(key), key }));
+    const may = places.map((place) => this.#mayAsk(place));
+    const tried = calls.filter((_, i) => may[i]);
+    const answers = tried.length === 0 ? [] : await ask(tried);
+    let next = 0;
+    return places.map((place, i) => {
+      if (!may[i]) return undefined;
+      const answer = answers[next] ?? LOST;
+      next += 1;
+      return this.#took(place, answer);
+    });
+  }
+
+  #mayAsk({ part, key }: Place): boolean {
+    const isApart = this.#apart.size > 0 && !this.#mayTry(this.#apart, nameOf(key));
+    return !isApart && this.#mayTry(this.#away, part);
+  }
+
+  #took<T>({ part, key }: Place, answer: T | Error): T | undefined {
+    if (answer instanceof Error) {
+      this.broke(part, answer);
+      void this.#judge(part, nameOf(key), answer);
       return undefined;
     }
+    this.answered(part);
+    if (this.#apart.size > 0) this.#apart.delete(nameOf(key));
+    return answer;
   }
 
   #mayTry(failed: Map<string, number>, name: string): boolean {
-    const retryAt = failed.size === 0 ? undefined : failed.get(name);
+    const retryAt = failed.get(name);
     if (retryAt === undefined) return true;
     const now = this.#clock.now();
     // In both directions: a clock that stepped back must not leave anybody alone for as long.

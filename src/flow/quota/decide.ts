@@ -6,18 +6,19 @@ import { charge, formatSignedComputeMs, signedComputeMinutes } from "../../core/
 import { type Factor, ONE } from "../../core/factor.ts";
 import type { Prefix } from "../../core/prefix.ts";
 import { Problem } from "../../core/problem.ts";
-import type { Ask, NamespaceKey } from "../../core/quota/live.ts";
+import type { Ask } from "../../core/quota/live.ts";
 import { remaining } from "../../core/quota/quota.ts";
 import { instantText, milliseconds, type Tracking } from "../../core/unit.ts";
 import type { Appender } from "../log/append.ts";
-import type { Asked, AskedResult, Asking, Source } from "./ask.ts";
+import type { Asked, AskedResult, Source } from "./ask.ts";
+import { type AskingAll, askAtOnce, type Inquiry } from "./ask-at-once.ts";
 import { askInTurns } from "./ask-in-turns.ts";
 import type { LiveBudget } from "./live-budget.ts";
 import { ANY_MACHINE, isFreeAnywhere, isNothing, liveFactor } from "./live-rate.ts";
 import { recentPrefix } from "./recent-prefix.ts";
 import type { Stopped, Stops } from "./stops.ts";
 
-export interface Quotaing extends Asking {
+export interface Quotaing extends AskingAll {
   appender: Pick<Appender, "prefix">;
   /** Whether a job may start while too little is known; `plan`: those whose plan bills what is beyond. */
   policy: "open" | "closed" | "plan";
@@ -145,13 +146,46 @@ export async function answerAll(
     if (others === undefined) places.set(each.namespace, [placed]);
     else others.push(placed);
   }
-  const stopped = await Promise.all(
-    Array.from(places, ([namespace, placed]) => {
-      return answerNamespace(quotaing, { log, namespace }, placed, { maxAgeMs, decisions });
+  const inquiries = Array.from(places, ([namespace, placed]) => {
+    return { namespace, placed, asks: placed.map(({ posed }) => posed.ask) };
+  });
+  const atOnce = await askAtOnce(quotaing, log, inquiries, maxAgeMs);
+  const stopped: Stopped[] = [];
+  const answer = ({ namespace, placed }: Inquired, asked: Asked | undefined): void => {
+    const stops = answerAsked(quotaing, placed, asked, decisions);
+    if (stops.length > 0) stopped.push({ namespace, asked, stops });
+  };
+  const late = inquiries.filter((inquiry, i) => {
+    const asked = atOnce[i];
+    if (asked !== undefined) answer(inquiry, asked);
+    return asked === undefined;
+  });
+  await Promise.all(
+    late.map(async (inquiry) => {
+      answer(inquiry, await askAlone(quotaing, log, inquiry, maxAgeMs));
     }),
   );
   await quotaing.stops.keep(log, stopped);
   return decisions;
+}
+
+interface Inquired extends Inquiry {
+  readonly placed: readonly Placed[];
+}
+
+/** Undefined: too little is known, and the policy says what may be done. */
+async function askAlone(
+  quotaing: Quotaing,
+  log: string,
+  { namespace, asks }: Inquiry,
+  maxAgeMs: number,
+): Promise<Asked | undefined> {
+  try {
+    return await askInTurns(quotaing, { log, namespace }, asks, { maxAgeMs });
+  } catch (error) {
+    if (!(error instanceof Problem && error.code === "busy")) throw error;
+    return undefined;
+  }
 }
 
 interface Placed {
@@ -160,31 +194,23 @@ interface Placed {
 }
 
 /**
- * @param to.decisions gets each at its position
+ * @param decisions gets each at its position
  * @returns what was said no to
  */
-async function answerNamespace(
+function answerAsked(
   quotaing: Quotaing,
-  key: NamespaceKey,
   placed: readonly Placed[],
-  { maxAgeMs, decisions }: { maxAgeMs: number; decisions: Decision[] },
-): Promise<Stopped> {
-  const asks = placed.map(({ posed }) => posed.ask);
-  let asked: Asked | undefined;
-  try {
-    asked = await askInTurns(quotaing, key, asks, { maxAgeMs });
-  } catch (error) {
-    // Too little is known: the policy says what may be done.
-    if (!(error instanceof Problem && error.code === "busy")) throw error;
-  }
+  asked: Asked | undefined,
+  decisions: Decision[],
+): Stopped["stops"] {
   const shown = asked && shownOf(asked);
   const stops: Stopped["stops"] = [];
   for (const [i, { position, posed }] of placed.entries()) {
-    const { ask, by } = posed;
+    const { ask, by, namespace: namespace_id } = posed;
     const { allowed, reason } = verdictOf(quotaing, ask, asked, asked?.results[i]);
     decisions[position] = {
       job_id: ask.job,
-      namespace_id: key.namespace,
+      namespace_id,
       allowed,
       job_status: allowed ? "running" : "failed",
       reason,
@@ -192,7 +218,7 @@ async function answerNamespace(
     };
     if (!allowed) stops.push({ job: ask.job, ask: ask.kind, by, reason });
   }
-  return { namespace: key.namespace, asked, stops };
+  return stops;
 }
 
 interface Verdict {

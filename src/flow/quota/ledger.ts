@@ -24,7 +24,7 @@ export interface Wants {
 }
 
 export interface Ledger {
-  /** What `hold` would give at once, from memory; undefined: it would wait. @throws as `hold` */
+  /** What `hold` would give at once, from memory; undefined: it would wait, or throw. */
   known(key: NamespaceKey, wants?: Wants): Held | undefined;
   /**
    * From memory where that is new enough, else read. Older than wanted it can be for two reasons, which its
@@ -121,7 +121,7 @@ class ProcessLedger implements Ledger {
   }
 
   known(key: NamespaceKey, wants: Wants = {}): Held | undefined {
-    if (this.#closed) throw new Problem("busy");
+    if (this.#closed) return undefined;
     const desk = this.#desk(key.log);
     desk.askedAt = this.#options.clock.now();
     desk.copy.judge(desk.askedAt);
@@ -134,6 +134,7 @@ class ProcessLedger implements Ledger {
   async hold({ log, namespace }: NamespaceKey, wants: Wants = {}): Promise<Held> {
     const known = this.known({ log, namespace }, wants);
     if (known !== undefined) return known;
+    if (this.#closed) throw new Problem("busy");
     try {
       return await new Promise<Held>((resolve, reject) => {
         this.#wait(log, { namespace, resolve, reject });

@@ -2,31 +2,36 @@
 import type { NamespaceKey } from "../../core/quota/live.ts";
 
 export class Recency {
+  /** By log and namespace: to join the two to one name takes longer than to look twice. */
+  readonly #keys = new Map<string, Map<string, NamespaceKey>>();
   /** Longest unasked first. */
-  readonly #keys = new Map<string, NamespaceKey>();
+  readonly #order = new Set<NamespaceKey>();
 
   touch(key: NamespaceKey): void {
-    const id = idOf(key);
-    this.#keys.delete(id);
-    this.#keys.set(id, key);
+    const keys = this.#keys.get(key.log) ?? new Map<string, NamespaceKey>();
+    const known = keys.get(key.namespace) ?? key;
+    if (known === key) this.#keys.set(key.log, keys.set(key.namespace, key));
+    this.#order.delete(known);
+    this.#order.add(known);
   }
 
-  delete(key: NamespaceKey): void {
-    this.#keys.delete(idOf(key));
+  delete({ log, namespace }: NamespaceKey): void {
+    const keys = this.#keys.get(log);
+    const known = keys?.get(namespace);
+    if (keys === undefined || known === undefined) return;
+    this.#order.delete(known);
+    keys.delete(namespace);
+    if (keys.size === 0) this.#keys.delete(log);
   }
 
   /** Takes out those that are too many, longest unasked first. */
   overflow(max: number): NamespaceKey[] {
     const over: NamespaceKey[] = [];
-    for (const [id, key] of this.#keys) {
-      if (this.#keys.size <= max) break;
-      this.#keys.delete(id);
+    for (const key of this.#order) {
+      if (this.#order.size <= max) break;
+      this.delete(key);
       over.push(key);
     }
     return over;
   }
-}
-
-function idOf({ log, namespace }: NamespaceKey): string {
-  return `${log} ${namespace}`;
 }

@@ -26,27 +26,26 @@ export class Seen {
 
   /** The size of the log at which a job had no usage, where that was looked up. */
   absentAt(log: string, job: string, { copy }: Pick<Place, "copy">): Absence | undefined {
-    const last = this.#absent.get(`${log}:${job}`);
+    const last = this.#absent.get(log, job);
     return last?.copy === copy ? last : undefined;
   }
 
   /** @param look.at undefined: by what was committed since the last look */
   absent(log: string, job: string, look: { held: Place; at: number | undefined }): void {
-    const name = `${log}:${job}`;
     const { asOf, copy } = look.held;
-    const at = look.at ?? this.#absent.get(name)?.at ?? 0;
-    this.#absent.set(name, { asOf, copy, at });
+    const at = look.at ?? this.#absent.get(log, job)?.at ?? 0;
+    this.#absent.set(log, job, { asOf, copy, at });
   }
 
   /** Up to where this process has told live usage which jobs have ended. */
   handedTo({ log, namespace }: NamespaceKey, { copy }: Pick<Place, "copy">): bigint | undefined {
-    const last = this.#handed.get(`${log}:${namespace}`);
+    const last = this.#handed.get(log, namespace);
     return last?.copy === copy ? last.asOf : undefined;
   }
 
   /** Never further than what this process has read: what others know may be of an end that is lost. */
   handed({ log, namespace }: NamespaceKey, { asOf, copy }: Place): void {
-    this.#handed.set(`${log}:${namespace}`, { asOf, copy });
+    this.#handed.set(log, namespace, { asOf, copy });
   }
 
   /**
@@ -54,31 +53,40 @@ export class Seen {
    * the one that was said then, so that a log that grows all the time is not read all the time.
    */
   judgeBy(log: string, size: bigint, now: number): bigint {
-    const last = this.#judgedBy.get(log);
+    const last = this.#judgedBy.get(log, "");
     if (last !== undefined && last.size <= size && now - last.at < JUDGE_EVERY_MS) return last.size;
-    this.#judgedBy.set(log, { at: now, size });
+    this.#judgedBy.set(log, "", { at: now, size });
     return size;
   }
 }
 
-/** Of more than `max` those that were set longest ago are forgotten. */
+/** By log and name: to join the two takes longer than to look twice. */
+type Names<V> = Map<string, Map<string, V>>;
+
+/** Holds `max` at the most: in two halves, so that what was set last is found, and the older half goes at once. */
 class Recent<V> {
-  readonly #values = new Map<string, V>();
-  readonly #max: number;
+  #newer: Names<V> = new Map();
+  #older: Names<V> = new Map();
+  #room: number;
+  readonly #half: number;
 
   constructor(max: number) {
-    this.#max = max;
+    this.#half = max / 2;
+    this.#room = this.#half;
   }
 
-  get(key: string): V | undefined {
-    return this.#values.get(key);
+  get(log: string, name: string): V | undefined {
+    return this.#newer.get(log)?.get(name) ?? this.#older.get(log)?.get(name);
   }
 
-  set(key: string, value: V): void {
-    this.#values.delete(key);
-    this.#values.set(key, value);
-    if (this.#values.size <= this.#max) return;
-    const [oldest] = this.#values.keys();
-    if (oldest !== undefined) this.#values.delete(oldest);
+  set(log: string, name: string, value: V): void {
+    const names = this.#newer.get(log) ?? new Map<string, V>();
+    this.#newer.set(log, names);
+    if (!names.has(name)) this.#room -= 1;
+    names.set(name, value);
+    if (this.#room > 0) return;
+    this.#older = this.#newer;
+    this.#newer = new Map();
+    this.#room = this.#half;
   }
 }

@@ -2,17 +2,16 @@
  * Where live usage is asked for: Redis, and while that is away this process' own copy. The copy hears every
  * heartbeat of this process, so that it is not empty when it is needed.
  */
-import type { Answer, Ask, Command, LiveStore, NamespaceKey } from "../../core/quota/live.ts";
+import type { Answer, Ask, Call, Command, LiveStore, NamespaceKey } from "../../core/quota/live.ts";
 import type { RedisStore } from "../../store/live-redis.ts";
 import type { Clock } from "../clock.ts";
 import { Breaker } from "./breaker.ts";
 
 export interface Live {
-  /** @returns `source`: who answered; never rejects because Redis is away */
-  run(
-    key: NamespaceKey,
-    command: Command,
-  ): Promise<{ answer: Answer; source: "redis" | "process" }>;
+  /** Never rejects because Redis is away. */
+  run(key: NamespaceKey, command: Command): Promise<Told>;
+  /** As `run` of each, all at once, where nothing is said of any job. */
+  askAll(calls: readonly Call[]): Promise<Told[]>;
   /** All namespaces of both, in pages; one may come twice. Without those of servers that fail meanwhile. */
   walk(): AsyncIterable<readonly NamespaceKey[]>;
   /** Tries servers that are away: those of whose namespaces nobody asks anything come back, too. */
@@ -22,6 +21,12 @@ export interface Live {
   /** This process' copy: all there is, or what it heard itself. */
   readonly own: LiveStore;
   close(): Promise<void>;
+}
+
+export interface Told {
+  answer: Answer;
+  /** Who answered. */
+  source: "redis" | "process";
 }
 
 /** @param options.failed is told of every call that Redis did not answer */
@@ -36,9 +41,13 @@ export function openLive(options: {
 }
 
 function aloneWith(process: LiveStore): Live {
+  const run: Live["run"] = async (key, command) => {
+    return { answer: await process.run(key, command), source: "process" };
+  };
   return {
     own: process,
-    run: async (key, command) => ({ answer: await process.run(key, command), source: "process" }),
+    run,
+    askAll: (calls) => Promise.all(calls.map(({ key, command }) => run(key, command))),
     walk: () => process.walk(),
     retry: async () => undefined,
     state: () => "none",
@@ -51,11 +60,21 @@ function besideOf(
   { process, ...watching }: { process: LiveStore; clock: Clock; failed: (error: unknown) => void },
 ): Live {
   const breaker = new Breaker(redis, watching);
+  const alone = aloneWith(process);
+
+  const askAll: Live["askAll"] = async (calls) => {
+    const answers = await breaker.ask(calls, (tried) => redis.runAll(tried));
+    const told: Told[] = [];
+    for (const [i, { key, command }] of calls.entries()) {
+      const answer = answers[i];
+      told.push(answer ? { answer, source: "redis" } : await alone.run(key, command));
+    }
+    return told;
+  };
 
   const ask: Live["run"] = async (key, command) => {
-    const answer = await breaker.ask(key, () => redis.run(key, command));
-    if (answer !== undefined) return { answer, source: "redis" };
-    return { answer: await process.run(key, command), source: "process" };
+    const [told] = await askAll([{ key, command }]);
+    return told ?? alone.run(key, command);
   };
 
   const hear: Live["run"] = async (key, command) => {
@@ -71,6 +90,7 @@ function besideOf(
   return {
     own: process,
     run: (key, command) => (command.asks.some(isHeard) ? hear : ask)(key, command),
+    askAll,
     walk: async function* () {
       breaker.forgetReplaced();
       for (const part of redis.parts()) {
