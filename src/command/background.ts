@@ -3,6 +3,7 @@
  * each log who writes there.
  */
 
+import { setMaxListeners } from "node:events";
 import type { ReconciliationConfig } from "../config-reconciliation.ts";
 import type { Policy } from "../core/policy.ts";
 import type { Random } from "../flow/clock.ts";
@@ -58,6 +59,8 @@ export function startBackground(options: {
   const { sql, clock } = sealer;
   const abort = new AbortController();
   const { signal } = abort;
+  // Each loop that sleeps listens for the end; none of them leaks.
+  setMaxListeners(0, signal);
   const seals = openTrouble(log, "seal");
   const listing = openTrouble(log, "seal, list of logs");
   const onRound = (): void => {

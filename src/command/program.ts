@@ -4,6 +4,7 @@ import { agentCommand } from "../agent/command.ts";
 import { VERSION } from "../version.ts";
 import { accessCommand } from "./access.ts";
 import { adoptArchiveCommand } from "./adopt-archive.ts";
+import { approveCommand } from "./approve.ts";
 import { bootstrapCommand } from "./bootstrap.ts";
 import { cardCommand } from "./card.ts";
 import { checkCommand } from "./check.ts";
@@ -17,8 +18,11 @@ import { vkeyCommand } from "./log-key.ts";
 import { migrateCommand } from "./migrate.ts";
 import { example } from "./option.ts";
 import { packCommand } from "./pack.ts";
+import { proposalsCommand } from "./proposals.ts";
+import { proposeCommand } from "./propose.ts";
 import { quotaCommand } from "./quota.ts";
 import { rebuildCommand } from "./rebuild.ts";
+import { reconcileCommand } from "./reconcile.ts";
 import { recoverCommand } from "./recover.ts";
 import { serveCommand } from "./serve.ts";
 import { setupCommand } from "./setup.ts";
@@ -48,9 +52,13 @@ export function minutebook(): Command {
     classCommand(),
     limitCommand(),
     packCommand(),
+    proposeCommand(),
+    approveCommand(),
+    proposalsCommand(),
     tokenCommand(),
     usageCommand(),
     quotaCommand(),
+    reconcileCommand(),
     checkCommand(),
     accessCommand(),
     rebuildCommand(),

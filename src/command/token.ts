@@ -5,7 +5,7 @@ import { readSigningKey } from "../custody.ts";
 import { canBeBound, Role, type Scope } from "../flow/access/grant.ts";
 import { CommandError } from "./failure.ts";
 import { DATA_DEFAULT, dataFolder } from "./folder.ts";
-import { localToken } from "./issuer.ts";
+import { localIdToken, localToken } from "./issuer.ts";
 import { collect, example, positive } from "./option.ts";
 
 const HOURS_MAX = 24;
@@ -18,6 +18,7 @@ interface TokenOptions {
   namespace?: string[];
   subject?: string;
   hours: number;
+  idToken?: string;
 }
 
 export function tokenCommand(): Command {
@@ -29,6 +30,7 @@ export function tokenCommand(): Command {
     .option("--namespace <id>", "only this namespace, for viewers; may come again", collect)
     .option("--subject <text>", "whom it stands for; two persons need two (default: the roles)")
     .option("--hours <n>", "how long it is good", positive(HOURS_MAX), 8)
+    .option("--id-token <nonce>", "an ID token with this nonce instead, as after a sign-in now")
     .addHelpText(
       "after",
       example(
@@ -38,10 +40,13 @@ export function tokenCommand(): Command {
     )
     .action(async (options: TokenOptions) => {
       const key = readSigningKey(dataFolder(options.data).keys.issuer);
-      const token = await localToken(key, grantsOf(options), {
-        subject: options.subject ?? options.role.join("+"),
-        seconds: options.hours * SECONDS_PER_HOUR,
-      });
+      const subject = options.subject ?? options.role.join("+");
+      const { idToken: nonce, role: roles } = options;
+      const seconds = options.hours * SECONDS_PER_HOUR;
+      const token =
+        nonce === undefined
+          ? await localToken(key, grantsOf(options), { subject, seconds })
+          : await localIdToken(key, { nonce, subject, roles });
       process.stdout.write(`${token}\n`);
     });
 }

@@ -12,6 +12,9 @@ import { epochMs, NonEmptyText } from "./unit.ts";
 /** Fully specified or not (RFC 9864), what approvals are signed with. Never a shared secret, never `none`. */
 export const APPROVAL_ALGORITHMS = ["RS256", "ES256", "ES384", "EdDSA", "Ed25519"] as const;
 
+/** All that an approver's client asks for. */
+export const APPROVAL_SCOPE = "openid";
+
 /** Issuers' clocks, and ours. */
 export const ID_TOKEN_SKEW_SECONDS = 30;
 /** Of the token, and of the sign-in that it tells of. */

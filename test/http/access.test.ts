@@ -1,10 +1,24 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { ROLES } from "../../src/core/control.ts";
+import type { Body } from "../../src/core/entry.ts";
 import type { Role } from "../../src/flow/access/grant.ts";
 import { ACCESS, ROUTES, type Route } from "../../src/http/access.ts";
-import { kidOf } from "../core/history.ts";
+import { OPERATIONS } from "../../src/http/operations.ts";
+import { CARD, kidOf } from "../core/history.ts";
 import { reported } from "../flow/door.ts";
-import { ask, everybody, type House, newLog, openHouse, sealedSize, tokenOf } from "./house.ts";
+import {
+  ask,
+  closedMonth,
+  everybody,
+  type House,
+  newLog,
+  openHouse,
+  sealedSize,
+  tokenOf,
+} from "./house.ts";
+
+/** Of which nothing was used, so that nothing is needed to close it. */
+const MONTH = "2026-10-01";
 
 let house: House;
 let mine: string;
@@ -22,6 +36,9 @@ beforeAll(async () => {
   ] as const) {
     const { status } = await ask(house, "POST /v1/reports", { jose: reported(seed, log) });
     if (status !== 201) throw new Error(`a report was answered ${status}`);
+    const { index } = await house.appender.control(log, "proposal", () => PROPOSAL);
+    proposals[log] = String(index);
+    await closedMonth(house, log, MONTH);
   }
   sizes = {
     [mine]: await sealedSize(house, mine),
@@ -31,13 +48,30 @@ beforeAll(async () => {
 
 afterAll(() => house.close());
 
+/** Of each log's only proposal. */
+const proposals: Record<string, string> = {};
+
+const PROPOSAL: Body<"proposal"> = {
+  action: "visibility",
+  by: "p",
+  content: '{"public":true}',
+  effect: "{}",
+  expires_at: "2026-11-21T00:00:00.000Z",
+  proposer: { issuer: "https://id.example", subject: "1" },
+  reason: "test",
+  salt: CARD.salt,
+  ticket: "1",
+};
+
 /** The route with a path that names things that are there. */
 function concrete(route: Route, log = mine): string {
   const size = sizes[log] ?? "1";
   const path = route
     .replace(":log", log)
     .replace(":id", "1")
+    .replace(":index", proposals[log] ?? "1")
     .replace(":kid", kidOf(1))
+    .replace(":month", MONTH)
     .replace(":namespace", "7")
     .replace(":size", size)
     .replace(":path", `0/000.p/${size}`);
@@ -46,25 +80,67 @@ function concrete(route: Route, log = mine): string {
 
 const QUERIES: Partial<Record<Route, string>> = {
   "GET /v1/usage": "?log=LOG",
+  "GET /v1/proposals": "?log=LOG",
+  "GET /v1/principals": "?log=LOG",
+  "GET /v1/access/:log": "?day=2026-11-20",
   "GET /v1/logs/:log/proofs": "?index=0",
   "GET /v1/logs/:log/consistency": "?from=1",
+  "GET /v1/logs/:log/completeness": "?day=2026-11-20",
 };
 
 /** Of a request whose body says nothing, from somebody who may: it was looked at. */
 function looked(route: Route): number {
-  return route.startsWith("GET") ? 200 : 415;
+  if (route.startsWith("GET")) return 200;
+  return OPERATIONS[route].body === undefined ? 409 : 415;
 }
 
 const isOpen = (route: Route) =>
   ACCESS[route].some((audience) => audience === "runner" || audience === "anyone");
 
-test.each(ROUTES)("%s is answered to exactly the roles of the table", async (route) => {
-  for (const role of ROLES) {
-    const answer = await ask(house, concrete(route), { token: await tokenOf([role]) });
-    const allowed = isOpen(route) || (ACCESS[route] as readonly string[]).includes(role);
-    expect([role, answer.status]).toEqual([role, allowed ? looked(route) : 404]);
-  }
-});
+const isNamed = (route: Route) =>
+  route.includes(":log") || QUERIES[route]?.includes("LOG") === true;
+
+/** What is not written down of whoever has a token: all that is not is in this list. */
+const UNRECORDED: readonly Route[] = [
+  "GET /metrics",
+  "POST /v1/decisions",
+  "GET /logs/:log/checkpoint",
+  "GET /logs/:log/checkpoint/:size",
+  "GET /logs/:log/tile/:path", // bundles of entries are (test/http/access-log.test.ts)
+  "GET /v1/logs/:log/checkpoints",
+  "GET /v1/logs/:log/consistency",
+  "GET /v1/logs/:log/proofs",
+];
+
+/** The newest row of the access log, by which it was asked. */
+async function recorded(): Promise<Record<string, unknown> | undefined> {
+  const [row] = await house.database.reader`
+    select method || ' ' || route as route, roles, status from access_log
+    order by at desc, number desc limit 1`;
+  return row;
+}
+
+test.each(ROUTES)(
+  "%s is answered to exactly the roles of the table, on their own log",
+  async (route) => {
+    for (const role of ROLES) {
+      const token = await tokenOf([role], isNamed(route) ? { logs: [mine] } : {});
+      const answer = await ask(house, concrete(route), { token });
+      const allowed = isOpen(route) || (ACCESS[route] as readonly string[]).includes(role);
+      expect([role, answer.status]).toEqual([role, allowed ? looked(route) : 404]);
+      if (!isOpen(route) && !UNRECORDED.includes(route)) {
+        const row = { route, roles: allowed ? role : "", status: answer.status };
+        expect(await recorded(), "it is written down before it is answered").toEqual(row);
+      }
+      if (isOpen(route) || !isNamed(route)) continue;
+      const foreign = await ask(house, concrete(route, other), { token });
+      expect([role, foreign.status, foreign.json["code"]]).toEqual([role, 404, "not-found"]);
+    }
+  },
+);
+
+const rolesOf = (route: Route): Role[] =>
+  ACCESS[route].filter((audience): audience is Role => ROLES.includes(audience as Role));
 
 const isPublished = (route: Route) => ACCESS[route].includes("public");
 
@@ -102,15 +178,12 @@ test("a role that is forbidden and a path that is missing are answered by the sa
   expect(forbidden.status).toBe(missing.status);
 });
 
-const OF_A_LOG = ROUTES.filter((route) => route.includes(":log") || route === "GET /v1/usage");
+const OF_A_LOG = ROUTES.filter((route) => isNamed(route) && !isOpen(route));
 
 test.each(OF_A_LOG)(
   "another tenant's log is 404 at %s, exactly like a missing one",
   async (route) => {
-    const roles = ACCESS[route].filter((audience): audience is Role =>
-      ROLES.includes(audience as Role),
-    );
-    const token = await tokenOf(roles, { logs: [mine] });
+    const token = await tokenOf(rolesOf(route), { logs: [mine] });
     const missing = await ask(house, concrete(route, "f".repeat(32)), { token });
     const foreign = await ask(house, concrete(route, other), { token });
     const own = await ask(house, concrete(route), { token });
@@ -120,21 +193,52 @@ test.each(OF_A_LOG)(
   },
 );
 
-test("bodies that name another tenant's log are 404, and nobody but all logs' operator makes one", async () => {
+/** What names its log in the body. */
+const BODIES: Partial<Record<Route, object>> = {
+  "POST /v1/enrolments": { namespaces: [], runners: [] },
+  "POST /v1/keys/:kid/revoke": { last_trusted_counter: "0", reason: "r" },
+  "POST /v1/packs": {
+    ...{ minutes: "1", namespace_id: "7", pack_id: "1", source: "s", source_version: "1" },
+  },
+  "POST /v1/decisions": { jobs: [{ job_id: "1", namespace_id: "7", ask: "start" }] },
+  "POST /v1/proposals": {
+    ...{ action: "visibility", content: { public: true }, reason: "r", ticket: "1" },
+  },
+  "POST /v1/principals/:id/bar": { reason: "r" },
+};
+/** What is about no single log. */
+const LOGLESS: readonly Route[] = ["GET /metrics", "GET /v1/logs", "POST /v1/logs"];
+
+test("every route that is not open says where its log is: in path, query or body, or that it has none", () => {
+  const unsaid = ROUTES.filter((route) => !isOpen(route) && !isNamed(route));
+  expect(unsaid.toSorted()).toEqual([...Object.keys(BODIES), ...LOGLESS].sort());
+});
+
+test.each(Object.keys(BODIES) as Route[])(
+  "a body that names another tenant's log is 404 at %s, exactly like one that names a missing one",
+  async (route) => {
+    for (const role of rolesOf(route)) {
+      const token = await tokenOf([role], { logs: [mine] });
+      const runners = [{ ...RUNNER_LINE }];
+      const body = (log: string) =>
+        route === "POST /v1/enrolments"
+          ? { ...BODIES[route], log, runners }
+          : { ...BODIES[route], log };
+      const foreign = await ask(house, concrete(route), { token, json: body(other) });
+      const missing = await ask(house, concrete(route), { token, json: body("f".repeat(32)) });
+      expect([role, foreign.status, foreign.text]).toEqual([role, 404, missing.text]);
+    }
+  },
+);
+
+test("nobody but all logs' operator makes one", async () => {
   const token = await tokenOf(["operator"], { logs: [mine] });
-  const enrolment = { log: other, namespaces: [], runners: [] };
-  const revocation = { log: other, last_trusted_counter: "0", reason: "r" };
   const create = {
     unique_id: "third",
     platform: "dotcom",
     billing_from: "2026-01-01T00:00:00.000Z",
   };
-  const revoke = `POST /v1/keys/${kidOf(2)}/revoke`;
-  expect((await ask(house, revoke, { token, json: revocation })).status).toBe(404);
   expect((await ask(house, "POST /v1/logs", { token, json: create })).status).toBe(404);
-  const runners = [{ ...RUNNER_LINE }];
-  const enrol = await ask(house, "POST /v1/enrolments", { token, json: { ...enrolment, runners } });
-  expect(enrol.status).toBe(404);
 });
 
 const RUNNER_LINE = {
