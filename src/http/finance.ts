@@ -1,5 +1,4 @@
 /** What builds cost, and who pays: cards, classes, limits, packs, accounts. */
-import { Problem } from "../core/problem.ts";
 import { covers } from "../flow/access/grant.ts";
 import { account, NewAccount } from "../flow/money/account.ts";
 import { bringInForce } from "../flow/quota/bring-in-force.ts";
@@ -7,7 +6,7 @@ import { card, NewCard } from "../flow/rate/card.ts";
 import { classify, NewClass } from "../flow/rate/classify.ts";
 import { limit, NewLimit } from "../flow/rate/limit.ts";
 import { pack } from "../flow/rate/pack.ts";
-import { assertLog, type Caller, visibleNamespaces } from "./access.ts";
+import { assertLog, type Caller } from "./access.ts";
 import { answerReceipt } from "./answer.ts";
 import type { Services } from "./app.ts";
 import { readJson } from "./body.ts";
@@ -44,8 +43,6 @@ export function financeRoutes(router: Router, flow: Services["flow"]): void {
 
   router.guarded("PUT /v1/accounts/:log", async (ask, caller) => {
     const log = logOf(ask, caller);
-    // It is everybody's, and not for who sees some.
-    if (visibleNamespaces(caller, log) !== undefined) throw new Problem("not-found");
     const input = await readJson(ask, NewAccount);
     return answerReceipt(await account(flow, { log, namespace_id: "", by: caller.id }, input));
   });
