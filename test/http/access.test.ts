@@ -116,6 +116,7 @@ const UNRECORDED: readonly Route[] = [
 async function recorded(): Promise<Record<string, unknown> | undefined> {
   const [row] = await house.database.reader`
     select method || ' ' || route as route, roles, status from access_log
+    where log in ('', ${mine})
     order by at desc, number desc limit 1`;
   return row;
 }
