@@ -67,6 +67,7 @@ function searchOf(options: UsageOptions): URLSearchParams {
 const SHOWN = [
   "jobs",
   "duration_ms",
+  "adjustment_compute_ms",
   "compute_ms",
   "billable_compute_ms",
   "compute_minutes",

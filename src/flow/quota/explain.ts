@@ -18,7 +18,11 @@ export function explainQuota(quota: NamespaceQuota): QuotaLine[] {
   return [
     limitLine(quota),
     ...packs.flatMap((pack) => packLines(pack, quota)),
-    { name: "- used", amount: used, from: `billable usage of ${month} that was posted to it` },
+    {
+      name: "- used",
+      amount: used,
+      from: `billable usage and adjustments of ${month} that were posted to it`,
+    },
     { name: "= available", amount: quota.available, from: "before what runs now" },
     ...jobs.map(jobLine),
     { name: "- live", amount: live, from: `${jobs.length} running jobs together` },

@@ -276,3 +276,17 @@ test("what is live is subtracted from what is available, and the difference may 
   expect(remaining(quota, 5n * MINUTE)).toBe(MINUTE);
   expect(signedComputeMinutes(remaining(quota, 8n * MINUTE))).toBe("-2.0000");
 });
+
+test("what was taken back beyond what is posted to a month is nothing used, and draws and gives nothing", () => {
+  const [april, may] = [`${YEAR}-04-01`, `${YEAR}-05-01`];
+  const namespace = facts([limited(10n)], [bought(5n)]);
+  const used = new Map([
+    [april, -3n * MINUTE],
+    [may, 12n * MINUTE],
+  ]);
+  expect(quotaAt({ ...namespace, used }, APRIL)).toMatchObject({
+    used: 0n,
+    available: 15n * MINUTE,
+  });
+  expect(quotaAt({ ...namespace, used }, MAY)).toMatchObject({ available: 3n * MINUTE });
+});

@@ -253,7 +253,7 @@ test("L36: with no log at all nothing is verified, and that is no pass", async (
 
 test("an entry of a kind that this version does not know is never a pass", async () => {
   ledger.report(agent, { job: 1, runner: HOSTED });
-  ledger.appendUnknown("adjustment");
+  ledger.appendUnknown("opening_balance");
   const { findings, summary } = await run();
   expect(findings).toEqual([]);
   expect(summary).toMatchObject({ unread: 1, exit: 2 });

@@ -5,7 +5,7 @@ import { Problem } from "../../../src/core/problem.ts";
 import { account, type NewAccount } from "../../../src/flow/money/account.ts";
 import { adjustmentEffect, assertHandMade } from "../../../src/flow/money/adjust.ts";
 import { accountAt } from "../../../src/store/accounts.ts";
-import { CARD, NOW } from "../../core/history.ts";
+import { CARD, NOW, QUOTA } from "../../core/history.ts";
 import {
   closeHouse,
   type Door,
@@ -17,6 +17,7 @@ import {
   openHouse,
   reported,
 } from "../door.ts";
+import { tell } from "../quota/told.ts";
 
 let house: House;
 /** Two processes of the service on one database. */
@@ -163,6 +164,17 @@ test("a proposal says what each month would come to", async () => {
       },
     ],
   });
+});
+
+test("T60: a credit lifts a namespace out of its level, and that is told once", async () => {
+  const { log } = await used("told");
+  const [door] = doors;
+  await door.appender.control(log, "quota", () => ({ ...QUOTA, monthly_minutes: "1" }));
+  const tellNow = () => tell(house.database.writer, log, door.now);
+  expect(await tellNow()).toEqual(["quota.exceeded"]);
+  await adjust(door, log, [LINE]);
+  expect(await tellNow()).toEqual(["quota.recovered"]);
+  expect(await tellNow()).toEqual([]);
 });
 
 const ACCOUNT: NewAccount = {
