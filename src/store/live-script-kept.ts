@@ -9,7 +9,8 @@
 | `p` | the print of that: by it a caller's figures are known to be the same |
  * | `s` | over all jobs: the sum of their amounts, that of what starts are held to, how many there are; then ends: no reservation's is before the first of them, no other's before the second, and none after the third |
  * | `q` | ends of reservations |
- * | `q` and an end | jobs that were reserved until then |
+ * | `q` and an end | jobs that were reserved until then: the last of them, after `=` and the number of texts before, if there are any |
+ * | `q`, an end, a comma and 1 or more | those texts |
  * | a job's id | `r`eserved, ru`n`ning or `g`one; until, heardAt, elapsedMs, amount, floor, by |
  *
  * Sums are kept rather than formed, so that a decision costs what it asks, however many jobs there are. Reservations
@@ -103,7 +104,7 @@ end
 
 local function reserve(job, ends, heard, floor)
   put(job, { kind = 'r', ends = ends, heard = heard, elapsed = '0', amount = '0', floor = floor, by = '-1' })
-  queued[ends] = (queued[ends] or call('HGET', key, 'q' .. ends) or '') .. job .. ','
+  queued[ends] = listed(ends, queued[ends] or call('HGET', key, 'q' .. ends) or '', job)
   if not string.find(',' .. queue, ',' .. ends .. ',', 1, true) then queue = queue .. ends .. ',' end
   if less(ends, lapses) then lapses = ends end
 end
@@ -114,11 +115,16 @@ local function lapse()
   lapses = NEVER
   for ends in gmatch(queue, '%d+') do
     if tonumber(ends) <= now then
-      for job in gmatch(call('HGET', key, 'q' .. ends) or '', '[^,]+') do
+      local jobs = call('HGET', key, 'q' .. ends) or ''
+      gone[#gone + 1] = 'q' .. ends
+      for i = 1, tonumber(match(jobs, '^=(%d+)') or 0) do
+        jobs = jobs .. (call('HGET', key, 'q' .. ends .. ',' .. i) or '')
+        gone[#gone + 1] = 'q' .. ends .. ',' .. i
+      end
+      for job in gmatch(jobs, '[^,]+') do
         local record = get(job)
         if record and record.kind == 'r' and record.ends == ends then put(job, false) end
       end
-      gone[#gone + 1] = 'q' .. ends
     else
       rest = rest .. ends .. ','
       if less(ends, lapses) then lapses = ends end

@@ -6,6 +6,9 @@
 import { JOBS_MAX } from "../core/quota/jobs.ts";
 import { SLACK_MS } from "./live-script-kept.ts";
 
+/** Letters, of some thirty jobs. */
+const LIST_MAX = 256;
+
 /** Lua: returns the answer, or goes on. To make functions, to call Redis and to write numbers is what takes time. */
 export const LIVE_USUAL = `
 local call, sub, match, gmatch, format = redis.call, string.sub, string.match, string.gmatch, string.format
@@ -15,6 +18,14 @@ local key = KEYS[1]
 local function less(one, other)
   if #one ~= #other then return #one < #other end
   return one < other
+end
+
+-- A list is read and written with each that is added to it, so what grew long is put aside.
+local function listed(ends, jobs, job)
+  if #jobs < ${LIST_MAX} then return jobs .. job .. ',' end
+  local aside = (match(jobs, '^=(%d+)') or 0) + 1
+  call('HSET', key, 'q' .. ends .. ',' .. aside, jobs)
+  return '=' .. aside .. ',' .. job .. ','
 end
 
 local function usual()
@@ -43,7 +54,7 @@ local function usual()
     if record or (may and (not jobs or #floor > 15 or tonumber(count) >= ${JOBS_MAX})) then return end
     if may then
       held, count, isKnown = format('%.0f', held + floor), count + 1, true
-      new, jobs = 'r,' .. ends .. ',' .. now .. ',0,0,' .. floor .. ',-1', jobs .. job .. ','
+      new, jobs = 'r,' .. ends .. ',' .. now .. ',0,0,' .. floor .. ',-1', listed(ends, jobs, job)
     end
   elseif kind == 'r' then
     local till, longest, most, floor, speaker = '0', '', '0', '0', by

@@ -76,6 +76,27 @@ test("reservations end one by one, and nothing that goes on is read for it", asy
   expect(fields.filter((field) => field.startsWith("q"))).toHaveLength(2);
 });
 
+test("of hundreds of reservations that end together each ends, asked for one by one or all at once, and nothing of them stays", async () => {
+  const key = fresh();
+  const copy = openLiveProcess();
+  const both = async (given: Command): Promise<Done> => {
+    const answer = await done(redis, key, given);
+    expect(answer).toEqual(await done(copy, key, given));
+    return answer;
+  };
+  const roomy = { figures: figures({ startBound: undefined }) };
+  const asks = Array.from({ length: 300 }, (_, i) => start(String(i), 60n, NOW + 300_000));
+  await both(command(asks.slice(0, 100), roomy));
+  for (const ask of asks.slice(100)) await both(command([ask], roomy));
+  expect(await both(command([goOn("1000")], roomy))).toMatchObject({ reserved: 18_000n });
+  const lists = (await server.say("HKEYS", nameOf(key))) as string[];
+  expect(lists.filter((field) => field.startsWith("q")).length).toBeGreaterThan(3);
+  const ended = { now: NOW + 310_000, ...roomy };
+  expect(await both(command([goOn("1000")], ended))).toMatchObject({ reserved: 0n });
+  const fields = (await server.say("HKEYS", nameOf(key))) as string[];
+  expect(fields.sort()).toEqual(["a", "f", "p", "q", "s"]);
+});
+
 test("of one namespace 20,000 jobs are kept; those beyond are answered by the figures and by those", async () => {
   const key = fresh();
   const copy = openLiveProcess();
