@@ -52,12 +52,25 @@ interface Written {
 /** Figures are said far more often than they are made. */
 const written = new WeakMap<Figures, Written>();
 
+/** Of figures that only became newer the print stays, and takes longer than all else here. */
+const prints = new Map<string, { body: string; print: string }>();
+const PRINTS_MAX = 10_000;
+
+function printOf(text: string, body: string): string {
+  const known = prints.get(text);
+  if (known?.body === body) return known.print;
+  const print = createHash("sha256").update(body).digest("base64url").slice(0, PRINT_LENGTH);
+  if (prints.size >= PRINTS_MAX) prints.clear();
+  prints.set(text, { body, print });
+  return print;
+}
+
 function writtenOf(figures: Figures): Written {
   const known = written.get(figures);
   if (known !== undefined) return known;
   const { asOf, touched, from, until, startBound, runBound, text } = figures;
   const body = `${touched},${from},${until},${startBound ?? ""},${runBound ?? ""}\n${text}`;
-  const print = createHash("sha256").update(body).digest("base64url").slice(0, PRINT_LENGTH);
+  const print = printOf(text, body);
   const made = { body, words: `${asOf} ${print} ${startBound ?? "."} ${runBound ?? "."}` };
   written.set(figures, made);
   return made;
