@@ -5,6 +5,7 @@ import { afterAll, expect, test } from "vitest";
 import { readConfig } from "../src/config.ts";
 import { ConfigError } from "../src/config-error.ts";
 import { readIssuers, readKeySet } from "../src/config-files.ts";
+import { ANOMALY_BOUNDS } from "../src/core/anomaly.ts";
 import { ROLES } from "../src/core/control.ts";
 import { formatVkey } from "../src/core/note.ts";
 import { testKey } from "./signing.ts";
@@ -43,6 +44,13 @@ test("with nothing set, all is embedded, on this machine only, at a free port", 
     quota: { redis: undefined, withoutRedis: "plan", startReserveMs: 60_000 },
     rates: { caller: 2_000, machine: 100_000, seconds: 10 },
     webhook: undefined,
+    reconciliation: {
+      platforms: [],
+      pullIntervalMs: 3_600_000,
+      bounds: { tolerance_ms: 5_000n, grace_ms: 86_400_000 },
+      anomalies: ANOMALY_BOUNDS,
+      alarmMs: 259_200_000,
+    },
     logLevel: "info",
   });
 });
@@ -168,6 +176,7 @@ test.each<[string, object]>([
   ["no signature at all", { algorithms: ["none"] }],
   ["keys fetched in the clear", { jwks: { uri: "http://issuer.example/keys" } }],
   ["no grants", { grants: [] }],
+  ["the name of development's own", { issuer: "minutebook-local" }],
   ["a role that there is not", { grants: [{ ...ISSUER.grants[0], role: "root" }] }],
   ["a log that is no log", { grants: [{ ...ISSUER.grants[0], logs: ["all"] }] }],
   [

@@ -190,12 +190,21 @@ const NOT_AMONG_THEM = [
   errors.JOSENotSupported,
 ];
 
+/** Between two fetches because of names that nobody knows: anybody can make them up. */
+const KEYS_COOLDOWN_MS = 30_000;
+/** After so long a key that its issuer took away verifies nothing, also if no other is ever asked for. */
+const KEYS_AGE_MS_MAX = 600_000;
+
 /**
  * Keys of an issuer fetched from its JWKS address, cached, and fetched anew for an unknown kid.
  * @returns a function that throws Problem `issuer-unavailable` when that does not give any
  */
 export function remoteKeys(address: string, timeoutMs = 5_000): JWTVerifyGetKey {
-  const limits = { timeoutDuration: timeoutMs, cooldownDuration: 30_000 };
+  const limits = {
+    timeoutDuration: timeoutMs,
+    cooldownDuration: KEYS_COOLDOWN_MS,
+    cacheMaxAge: KEYS_AGE_MS_MAX,
+  };
   const find = createRemoteJWKSet(new URL(address), limits);
   return async (header, token) => {
     try {

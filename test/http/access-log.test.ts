@@ -5,6 +5,7 @@ import { decodeEntry } from "../../src/core/entry.ts";
 import { checkDay, digestDays } from "../../src/flow/access/digest.ts";
 import { closeDays } from "../../src/store/access-log.ts";
 import type { Sql, Transaction } from "../../src/store/connect.ts";
+import { minutebook } from "../command/terminal.ts";
 import { reported } from "../flow/door.ts";
 import { type Answered, ask, type House, newLog, openHouse, tokenOf } from "./house.ts";
 
@@ -217,6 +218,24 @@ test("a row that is changed or taken away contradicts the day's entry", async ()
     stated: { lines: "1500" },
   });
   await superuser`alter table access_log enable always trigger access_log_append_only`;
+});
+
+test("the command works a day out again, and says whether the log agrees", async () => {
+  const check = (day: string) =>
+    minutebook(["access", "check", "--log", log, "--day", day], {
+      READER_DATABASE_URL: house.database.urls.reader,
+    });
+  const good = await check("2026-01-09");
+  expect([good.status, good.stdout]).toEqual([0, expect.stringMatching(/^AGREES: .* 1 rows/)]);
+  const empty = await check("2026-01-06");
+  expect([empty.status, empty.stdout]).toEqual([
+    0,
+    expect.stringContaining("no rows, and no entry"),
+  ]);
+  const bad = await check("2026-01-05");
+  expect([bad.status, bad.stdout]).toEqual([1, expect.stringMatching(/^DIFFERS: .* 1500 rows/)]);
+  expect((await check("2999-01-03")).status).toBe(2);
+  expect((await check("2026-02-30")).stderr).toContain("invalid-usage");
 });
 
 test("an auditor reads a day of it page by page, with the entry that seals it", async () => {

@@ -8,6 +8,7 @@ import { OPERATIONS } from "../../src/http/operations.ts";
 import { kidOf, NOW } from "../core/history.ts";
 import { claimOf, reported, sign } from "../flow/door.ts";
 import { testKey } from "../signing.ts";
+import { askOfControl } from "./answers-of-control.ts";
 import { bodyOf, mediaTypeOf, routeOf, shapeOf } from "./documented.ts";
 import { heartbeatOf } from "./heartbeat.ts";
 import {
@@ -20,6 +21,7 @@ import {
   type Request,
   rotationOf,
   sealedSize,
+  tokenOf,
 } from "./house.ts";
 import { document, operation } from "./openapi.ts";
 
@@ -44,6 +46,8 @@ beforeAll(async () => {
   await money();
   await reports();
   await quota();
+  await oversight();
+  await askOfControl(tell, { log, now: house.clock.time });
   await logs();
   for (const path of [
     "/livez",
@@ -144,6 +148,26 @@ async function quota(): Promise<void> {
   await tell("POST /v1/heartbeats", { jose: "none" });
   for (const path of ["8", "8/stops", "8/notifications"])
     await tell(`GET /v1/quotas/${log}/${path}`);
+}
+
+/** Somebody is registered, looked at, and barred. */
+async function oversight(): Promise<void> {
+  const auditor = await tokenOf(["auditor"]);
+  await tell(`GET /v1/logs/${log}/holds`, { token: auditor });
+  const today = new Date().toISOString().slice(0, 10);
+  await tell(`GET /v1/access/${log}?day=${today}`);
+  const people = (await tell(`GET /v1/principals?log=${log}`)).json["principals"];
+  const ids = (people as { id: string; subject: string }[]).map(({ id }) => id);
+  const period = { from: today, to: today, remove: [] };
+  for (const keep of [ids.slice(1), ids]) {
+    await tell(`POST /v1/logs/${log}/access_reviews`, { json: { ...period, keep } });
+  }
+  const { id } = (people as { id: string; subject: string }[]).find(
+    ({ subject }) => subject === "auditor",
+  ) ?? { id: "" };
+  for (const of of [{}, {}, { log }]) {
+    await tell(`POST /v1/principals/${id}/bar`, { json: { reason: "left", ...of } });
+  }
 }
 
 /** What is served of the log, by everything that is sealed. */
