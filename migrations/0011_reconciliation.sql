@@ -37,7 +37,7 @@ create table unseen_usages (
   broken boolean not null default false, -- a break says so
   constraint unseen_usages_pkey primary key (log, job_id)
 );
-create index unseen_usages_by_runner on unseen_usages (log, runner_id, finished_at) where not broken;
+create index unseen_usages_by_runner on unseen_usages (log, runner_id, finished_at);
 
 -- How far each log was looked at, by part. A part of a log that has no row is not looked at; whoever moves
 -- `due_at` looks. All tables from here on are of the log, and come back when their mark is put to 0.
@@ -83,6 +83,7 @@ create table key_marks (
   checked bigint not null default 0, -- counters 1 … checked stand, or are in a gap
   attested bigint not null default 0,
   heard_at timestamptz(3), -- of the newest attestation's entry, else of the key's own
+  attested_at timestamptz(3), -- of the newest attestation's entry
   undelivered_since timestamptz(3), -- of the first of those in a row that had something in the spool
   constraint key_marks_pkey primary key (log, kid)
 );

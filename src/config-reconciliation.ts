@@ -106,3 +106,11 @@ function secretIn(file: string): string {
   if (!SECRET.test(secret)) throw new ConfigError(`${file}: not 8 to 1,024 letters without spaces`);
   return secret;
 }
+
+/** By log, of those whose webhooks are heard. */
+export function hookSecrets({ platforms }: ReconciliationConfig): ReadonlyMap<string, string> {
+  const known = platforms.flatMap(({ log, webhookSecret }) => {
+    return webhookSecret === undefined ? [] : [[log, webhookSecret] as const];
+  });
+  return new Map(known);
+}

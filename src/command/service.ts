@@ -1,6 +1,7 @@
 /** One process of the service: everything put together, and taken apart again in order. */
 import type { Config } from "../config.ts";
 import { ConfigError } from "../config-error.ts";
+import { hookSecrets } from "../config-reconciliation.ts";
 import type { Role } from "../flow/access/grant.ts";
 import { type Clock, systemClock } from "../flow/clock.ts";
 import type { Appender } from "../flow/log/append.ts";
@@ -166,6 +167,7 @@ function servicesOf({
     },
     gate,
     oversight: { sql, standings },
+    reconciliation: { ...flow, sql, clock, secrets: hookSecrets(config.reconciliation) },
     observer: {
       ...metrics,
       failed: (error, id) => log.error({ err: error, id }, "http, answered 500"),

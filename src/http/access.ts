@@ -27,6 +27,9 @@ const OPEN = {
   "POST /v1/keys/rotate": ["runner"],
   "POST /v1/receipts/prove": ["runner"],
   "POST /v1/heartbeats": ["runner"],
+
+  // Whoever sends the log's own secret.
+  "POST /webhooks/gitlab/:log": ["anyone"],
 } as const satisfies Record<string, readonly ("runner" | "anyone")[]>;
 
 /** A log as those see it who check it. A token may be left out, and one that is sent is looked at. */
@@ -76,6 +79,21 @@ const GUARDED = {
   "GET /v1/months/:log/:month/statement.html": READERS,
   "GET /v1/months/:log/:month/allocations": READERS,
   "GET /v1/months/:log/:month/packs": READERS,
+
+  "POST /v1/logs/:log/namespace_lists": ["finance"],
+  "POST /v1/logs/:log/credit_previews": ["finance"],
+  "POST /v1/logs/:log/credit_runs": ["finance"],
+  "GET /v1/logs/:log/credit_runs": READERS,
+  "GET /v1/logs/:log/credit_runs/:index": READERS,
+  "POST /v1/logs/:log/credit_runs/:index/apply": ["finance"],
+  "POST /v1/logs/:log/credit_runs/:index/reverse": ["finance"],
+  "POST /v1/logs/:log/what_if": ["finance"],
+
+  "POST /v1/logs/:log/platform_jobs": ["platform"],
+  "GET /v1/logs/:log/breaks": READERS,
+  "POST /v1/logs/:log/breaks/:index/owner": ["finance", "operator"],
+  "GET /v1/logs/:log/completeness": READERS,
+  "GET /v1/logs/:log/awaiting": ["viewer", "platform", ...READERS],
 
   "GET /v1/logs": ["provisioner", "platform", ...READERS],
   "GET /v1/logs/:log/keys": ["provisioner", "operator", "auditor"],

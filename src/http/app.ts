@@ -14,6 +14,7 @@ import { ingest } from "../flow/report/ingest.ts";
 import type { Showing } from "../flow/usage/show.ts";
 import type { usage } from "../flow/usage/usage.ts";
 import { answer } from "./answer.ts";
+import { creditRoutes } from "./credit.ts";
 import { financeRoutes } from "./finance.ts";
 import { logRoutes } from "./log.ts";
 import { type Monthing, monthRoutes } from "./months.ts";
@@ -25,6 +26,7 @@ import { proposalRoutes } from "./proposals.ts";
 import { type DecisionObserver, quotaRoutes } from "./quota.ts";
 import { readerRoutes } from "./reader.ts";
 import { receiptRoutes } from "./receipts.ts";
+import { type Reconciliation, reconciliationRoutes } from "./reconciliation.ts";
 import { answerReports } from "./reports.ts";
 import { openRoom } from "./room.ts";
 import { type Gate, type Observer, Router } from "./router.ts";
@@ -38,6 +40,7 @@ export interface Services {
   serving: Serving;
   gate: Gate;
   oversight: Oversight;
+  reconciliation: Reconciliation;
   observer: Observer &
     DecisionObserver & {
       reported(ingested: Ingested): void;
@@ -63,12 +66,14 @@ export function createApp(services: Services): Hono<{ Bindings: HttpBindings }> 
   financeRoutes(router, flow);
   proposalRoutes(router, services);
   monthRoutes(router, services);
+  creditRoutes(router, services);
   readerRoutes(router, services);
   logRoutes(router, services);
   receiptRoutes(router, services);
   quotaRoutes(router, services);
   notificationRoutes(router, services);
   oversightRoutes(router, services);
+  reconciliationRoutes(router, services);
   return router.finish();
 }
 

@@ -1,6 +1,7 @@
 /** What each route takes and answers; together with the access table, all of its contract. */
 import type { Route } from "./access.ts";
 import { CONTROL } from "./operations/control.ts";
+import { CREDIT } from "./operations/credit.ts";
 import { FINANCE } from "./operations/finance.ts";
 import { LOG } from "./operations/log.ts";
 import { MONTHS } from "./operations/months.ts";
@@ -11,6 +12,7 @@ import { OVERSIGHT } from "./operations/oversight.ts";
 import { PROCESS } from "./operations/process.ts";
 import { QUOTA } from "./operations/quota.ts";
 import { READER } from "./operations/reader.ts";
+import { RECONCILIATION } from "./operations/reconciliation.ts";
 import { RUNNER } from "./operations/runner.ts";
 
 export const OPERATIONS: Readonly<Record<Route, Operation>> = {
@@ -19,10 +21,12 @@ export const OPERATIONS: Readonly<Record<Route, Operation>> = {
   ...OPERATOR,
   ...LOG,
   ...FINANCE,
+  ...CREDIT,
   ...CONTROL,
   ...MONTHS,
   ...READER,
   ...QUOTA,
   ...NOTIFICATIONS,
   ...OVERSIGHT,
+  ...RECONCILIATION,
 };

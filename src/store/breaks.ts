@@ -69,6 +69,90 @@ export async function readOpenOf(
   return new Map(rows.map(({ fingerprint, index }) => [fingerprint, index]));
 }
 
+/** A break's entry, with those that say who owns it now and how it ended. */
+export interface ShownBreakRow {
+  bytes: Uint8Array;
+  owner: Uint8Array | null;
+  end: Uint8Array | null;
+}
+
+export interface BreakSearch {
+  /** Those below this index, newest first. */
+  before: bigint;
+  state: "open" | "ended" | "all";
+  limit: number;
+}
+
+export async function readBreaks(
+  tx: Sql | Transaction,
+  log: string,
+  { before, limit, state }: BreakSearch,
+): Promise<ShownBreakRow[]> {
+  // The break's number straight from the bytes, as in 0007_quota.sql: few entries are of that kind.
+  return await tx<ShownBreakRow[]>`
+    select
+      e.bytes,
+      (
+        select bytes
+        from entries as a
+        where a.log = ${log} and a.kind = 'break_assigned'
+          and substring(encode(a.bytes, 'escape') from '"break":"([0-9]{1,19})"') = b.index::text
+        order by a.index desc
+        limit 1
+      ) as owner,
+      (select bytes from entries as r where r.log = ${log} and r.index = d.index) as end
+    from breaks as b
+    join entries as e
+      on e.log = b.log and e.index = b.index
+    left join break_ends as d
+      on d.log = b.log and d.break = b.index
+    where b.log = ${log} and b.index < ${before}
+      and (${state === "all"} or (d.index is null) = ${state === "open"})
+    order by b.index desc
+    limit ${limit}
+  `;
+}
+
+/** Of a day's jobs, how many breaks say something of them, by runner and code. */
+export interface BreakCount {
+  runner: bigint;
+  code: string;
+  open: bigint;
+  ended: bigint;
+}
+
+/** Breaks about jobs that ended in [from, to), as the platform has them or else as they were reported. */
+export async function countJobBreaks(
+  tx: Sql | Transaction,
+  log: string,
+  { from, to }: { from: string; to: string },
+): Promise<BreakCount[]> {
+  return await tx<BreakCount[]>`
+    select
+      b.runner_id as runner,
+      b.code,
+      count(*) filter (where d.index is null) as open,
+      count(*) filter (where d.index is not null) as ended
+    from breaks as b
+    left join break_ends as d
+      on d.log = b.log and d.break = b.index
+    left join platform_jobs as p
+      on p.log = b.log and p.job_id = b.job_id
+    left join unseen_usages as u
+      on u.log = b.log and u.job_id = b.job_id
+    where b.log = ${log} and b.runner_id is not null and b.job_id is not null
+      and coalesce(p.finished_at, u.finished_at) >= ${from}
+      and coalesce(p.finished_at, u.finished_at) < ${to}
+    group by 1, 2
+    order by 1, 2
+  `;
+}
+
+export async function isBreak(tx: Sql | Transaction, log: string, index: bigint): Promise<boolean> {
+  const [found] = await tx`select from breaks where log = ${log} and index = ${index}`;
+  return found !== undefined;
+}
+
 /** Which of these breaks have an end. */
 export async function readEnded(
   tx: Sql | Transaction,

@@ -6,6 +6,7 @@ export interface Heard {
   kid: string;
   /** Of the entry. */
   at: string;
+  by: "attestation" | "key";
   /** The highest counter that it had used. */
   counter: bigint;
   /** Reports that it had not delivered. */
@@ -16,16 +17,18 @@ export interface Heard {
 export async function keepHeard(
   tx: Transaction,
   log: string,
-  { at, counter, kid, spool }: Heard,
+  { at, by, counter, kid, spool }: Heard,
 ): Promise<void> {
   const since = spool > 0n ? at : null;
+  const attestedAt = by === "attestation" ? at : null;
   await tx`
-    insert into key_marks as kept (log, kid, attested, heard_at, undelivered_since)
-    values (${log}, ${kid}, ${counter}, ${at}, ${since})
+    insert into key_marks as kept (log, kid, attested, heard_at, attested_at, undelivered_since)
+    values (${log}, ${kid}, ${counter}, ${at}, ${attestedAt}, ${since})
     on conflict on constraint key_marks_pkey do update
       set
         attested = greatest(kept.attested, excluded.attested),
         heard_at = excluded.heard_at,
+        attested_at = coalesce(excluded.attested_at, kept.attested_at),
         undelivered_since = case
           when excluded.undelivered_since is not null
           then coalesce(kept.undelivered_since, excluded.undelivered_since)
@@ -37,12 +40,13 @@ export interface KeyMark {
   kid: string;
   attested: bigint;
   heard_at: Date | null;
+  attested_at: Date | null;
   undelivered_since: Date | null;
 }
 
 export async function readKeyMarks(sql: Sql | Transaction, log: string): Promise<KeyMark[]> {
   return await sql<KeyMark[]>`
-    select kid, attested, heard_at, undelivered_since
+    select kid, attested, heard_at, attested_at, undelivered_since
     from key_marks
     where log = ${log}
     order by kid

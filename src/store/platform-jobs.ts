@@ -234,20 +234,19 @@ export async function readUnconfirmedJobs(
   return rows.map((row) => ({ ...jobOf(row), state: row.state }));
 }
 
-/** Of the jobs of a runner that finished in [from, to), how many are in which state. */
+/** Of the jobs of each runner that finished in [from, to), how many are in which state. */
 export async function countStates(
   sql: Sql | Transaction,
   log: string,
   { from, to }: { from: string; to: string },
   runners: readonly bigint[],
-): Promise<{ runner: bigint; state: JobState; jobs: bigint }[]> {
-  return await sql<{ runner: bigint; state: JobState; jobs: bigint }[]>`
-    select runner_id as runner, state, count(*) as jobs
+): Promise<{ runner: bigint; state: JobState; jobs: bigint; reported: bigint }[]> {
+  return await sql<{ runner: bigint; state: JobState; jobs: bigint; reported: bigint }[]>`
+    select runner_id as runner, state, count(*) as jobs, count(usage) as reported
     from platform_jobs
     where log = ${log} and runner_id = any(${plainColumn(runners)}::text::bigint[])
       and finished_at >= ${from} and finished_at < ${to}
     group by 1, 2
-    order by 1, 2
   `;
 }
 

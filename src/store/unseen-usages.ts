@@ -102,3 +102,17 @@ export async function markBroken(sql: Sql, log: string, jobs: readonly string[])
     where log = ${log} and job_id = any(${plainColumn(jobs)}::text::bigint[])
   `;
 }
+
+/** Of usage that ended in [from, to) and that the platform has not named, how much each runner reported. */
+export async function countUnseen(
+  sql: Sql | Transaction,
+  log: string,
+  { from, to }: { from: string; to: string },
+): Promise<{ runner: bigint; jobs: bigint }[]> {
+  return await sql<{ runner: bigint; jobs: bigint }[]>`
+    select runner_id as runner, count(*) as jobs
+    from unseen_usages
+    where log = ${log} and finished_at >= ${from} and finished_at < ${to}
+    group by 1
+  `;
+}

@@ -56,6 +56,7 @@ const MediaType = z.enum([
   "application/jose",
   "application/octet-stream",
   "application/problem+json",
+  "application/x-ndjson",
   "text/plain",
   "text/csv",
 ]);

@@ -31,7 +31,7 @@ const TICK_MS = 1_000;
 /** Longer than any page takes: whoever is killed holds a log up for so long. */
 const CLAIM_MS = 120_000;
 /** Between two looks at a log. */
-const [MATCH_REST_MS, WATCH_REST_MS] = [5_000, 60_000];
+const [MATCH_REST_MS, WATCH_REST_MS] = [2_000, 60_000];
 const LOOK_MS = 60_000;
 /** Pages of one log before the next has its turn. */
 const PAGES_MAX = 20;

@@ -78,15 +78,22 @@ async function findingsOf(
 
 function heardOf({ at, bytes, kind }: NewlySaid): { heard: Heard; offset_ms: bigint } {
   if (bytes === null) throw new Error("watch: an entry without its bytes");
-  const said = { at: at.toISOString(), counter: 0n, spool: 0n };
   if (kind === "key") {
-    return { heard: { ...said, kid: decodedAs("key", bytes).body.kid }, offset_ms: 0n };
+    const { kid } = decodedAs("key", bytes).body;
+    const heard = { at: at.toISOString(), by: kind, counter: 0n, kid, spool: 0n };
+    return { heard, offset_ms: 0n };
   }
   const signed = readAttestation(decodedAs("attestation", bytes).body.jws);
   if (signed === undefined) throw new Error("watch: an attestation that cannot be read");
   const { clock_offset_ms, counter, spool } = signed.payload;
   return {
-    heard: { ...said, kid: signed.signer, counter: BigInt(counter), spool: BigInt(spool) },
+    heard: {
+      at: at.toISOString(),
+      by: "attestation",
+      counter: BigInt(counter),
+      kid: signed.signer,
+      spool: BigInt(spool),
+    },
     offset_ms: BigInt(clock_offset_ms),
   };
 }

@@ -94,11 +94,22 @@ export const UsageSearch = z
   });
 export type UsageSearch = z.infer<typeof UsageSearch>;
 
+/** `before`: the `next` of the page before. */
+export const CreditRunSearch = z.strictObject({ before: IntegerText.optional() });
+
 /** `after`: the index of the last item of the page before. */
 export const PageSearch = z.strictObject({ after: IntegerText.optional() });
 /** `after`: the `next` of the page before. */
 export const AccessSearch = z.strictObject({ day: DayText, after: IntegerText.optional() });
 export const PrincipalSearch = z.strictObject({ log: LogId, after: z.string().optional() });
+/** The whole of a UTC day. */
+export const CompletenessSearch = z.strictObject({ day: DayText });
+/** `before`: the `next` of the page before. */
+export const BreakSearch = z.strictObject({
+  state: z.enum(["open", "ended", "all"]).default("open"),
+  before: IntegerText.optional(),
+});
+/** `after`: the `next` of the page before. */
 export const StopSearch = z.strictObject({ after: StopCursor.optional() });
 /** As above: `<namespace>/<usage month>`. */
 export const AllocationSearch = z.strictObject({ after: placeIn(MonthText).optional() });
