@@ -8,6 +8,7 @@ import type { ReconciliationConfig } from "../config-reconciliation.ts";
 import type { Policy } from "../core/policy.ts";
 import type { Random } from "../flow/clock.ts";
 import { expireLoop } from "../flow/control/expire.ts";
+import { applyLoop } from "../flow/credit/apply-loop.ts";
 import type { Anchors } from "../flow/log/anchor.ts";
 import { announce, type ServiceVersion } from "../flow/log/announce.ts";
 import type { Appender } from "../flow/log/append.ts";
@@ -86,6 +87,7 @@ export function startBackground(options: {
   const overseeing = startOverseeing({ ...options, sql, clock, signal });
   const closing = startClosing({ ...sealer, ...options, signal });
   const expiring = startExpiring(options, signal);
+  const crediting = startCrediting(options, signal);
   const announcing = announceAll(options, signal).catch((error: unknown) => {
     log.warn({ err: error }, "announce");
   });
@@ -108,6 +110,7 @@ export function startBackground(options: {
         overseeing.done,
         closing,
         expiring,
+        crediting,
         announcing,
       ]);
       await appender.close();
@@ -150,6 +153,19 @@ function startExpiring(
   const trouble = openTrouble(log, "proposals that are over");
   const { sql, clock } = sealer;
   return expireLoop({
+    ...{ appender, random, sql, clock, signal },
+    onFailure: trouble.failed,
+    onRound: trouble.roundEnded,
+  });
+}
+
+function startCrediting(
+  { appender, random, sealer, log }: Parameters<typeof startBackground>[0],
+  signal: AbortSignal,
+): Promise<void> {
+  const trouble = openTrouble(log, "credit runs");
+  const { sql, clock } = sealer;
+  return applyLoop({
     ...{ appender, random, sql, clock, signal },
     onFailure: trouble.failed,
     onRound: trouble.roundEnded,

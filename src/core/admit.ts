@@ -148,6 +148,15 @@ function keyRevoked(prefix: Prefix, body: Body<"key_revoked">): void {
 }
 
 function rateCard(prefix: Prefix, body: Body<"rate_card">, at: string): void {
+  assertFactors(prefix, body);
+  startsLater(prefix.cards(body.tracking), body, at);
+}
+
+/** @throws Problem `invalid-factor`, `project-factors-not-applicable` */
+export function assertFactors(
+  prefix: Prefix,
+  body: Pick<Body<"rate_card">, "project_factors" | "runner_factors" | "tracking">,
+): void {
   for (const [name, text] of Object.entries(body.runner_factors)) {
     // A machine has one factor for all namespaces, so it is no share of anybody's minutes.
     if (parseFactor(text) === undefined) throw new Problem("invalid-factor", { name, text });
@@ -162,7 +171,6 @@ function rateCard(prefix: Prefix, body: Body<"rate_card">, at: string): void {
   if (!discounts && Object.keys(body.project_factors).length > 0) {
     throw new Problem("project-factors-not-applicable");
   }
-  startsLater(prefix.cards(body.tracking), body, at);
 }
 
 /** Versions count within their source; one that stands is never written again. */

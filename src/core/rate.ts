@@ -29,6 +29,9 @@ export interface Build {
 /** Of a runner as it is at `finished_at`. */
 export type Machine = Pick<EnrolledRunner, "machine_type" | "tracking">;
 
+/** What prices are read from. */
+export type Rates = Pick<Prefix, "billingFrom" | "card" | "limit" | "projectClass">;
+
 interface Price {
   card: Card;
   projectClass: string;
@@ -65,7 +68,7 @@ export function rate(prefix: Prefix, report: Report, runner: Machine): Rating | 
 }
 
 /** Undefined exactly where `rate` is. */
-export function priceOf(prefix: Prefix, build: Build, runner: Machine): Price | undefined {
+export function priceOf(prefix: Rates, build: Build, runner: Machine): Price | undefined {
   const { job, usage } = build;
   const card = prefix.card(runner.tracking, usage.finished_at);
   const machine = card && machineFactor(card, runner.machine_type);
@@ -89,7 +92,7 @@ function machineFactor(card: Card, machineType: string): Factor | undefined {
  * class's factor is a share of it, whether or not that was lower or defined; otherwise `""`.
  */
 function withClass(
-  prefix: Prefix,
+  prefix: Rates,
   { job, usage }: Build,
   rated: { card: Card; machine: Factor; projectClass: string },
 ): { factor: Factor; limit: string } {
@@ -106,7 +109,7 @@ function withClass(
 }
 
 /** The first reason that applies, in the order of BYTES §4. */
-function notBillable(prefix: Prefix, { usage }: Build, card: Card): Rating["not_billable"] {
+function notBillable(prefix: Rates, { usage }: Build, card: Card): Rating["not_billable"] {
   if (card.tracking === "self_managed") return "self_managed";
   if (usage.finished_at < prefix.billingFrom) return "before_billing_from";
   return card.not_billable.includes(usage.failure_reason) ? "failure_reason" : "";

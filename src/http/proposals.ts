@@ -3,7 +3,7 @@ import { IntegerText } from "../core/unit.ts";
 import { approve } from "../flow/control/approve.ts";
 import { countSource, SourceCount } from "../flow/control/count-source.ts";
 import { Ending, refuse, withdraw } from "../flow/control/end.ts";
-import { type Asker, propose } from "../flow/control/propose.ts";
+import { type Asker, type Proposed, propose } from "../flow/control/propose.ts";
 import { showProposal, showProposals } from "../flow/control/show.ts";
 import { assertLog, type Caller } from "./access.ts";
 import { answer, answerReceipt } from "./answer.ts";
@@ -17,9 +17,7 @@ export function proposalRoutes(router: Router, { control, reading }: Services): 
   router.guarded("POST /v1/proposals", async (ask, caller) => {
     const { log, ...input } = await readJson(ask, LogProposal);
     assertLog(caller, log);
-    const proposed = await propose(control, { log, ...askerOf(caller) }, input);
-    const { at: _, index: __, leaf: ___, written: ____, ...members } = proposed;
-    return answerReceipt(proposed, { log, ...members });
+    return answerProposed(log, await propose(control, { log, ...askerOf(caller) }, input));
   });
 
   router.guarded("GET /v1/proposals", async (ask, caller) => {
@@ -60,7 +58,12 @@ export function proposalRoutes(router: Router, { control, reading }: Services): 
   });
 }
 
-function askerOf({ id, issuer, subject }: Caller): Asker {
+export function answerProposed(log: string, proposed: Proposed): Response {
+  const { at: _, index: __, leaf: ___, written: ____, ...members } = proposed;
+  return answerReceipt(proposed, { log, ...members });
+}
+
+export function askerOf({ id, issuer, subject }: Caller): Asker {
   return { by: id, person: { issuer, subject } };
 }
 

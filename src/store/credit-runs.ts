@@ -108,23 +108,17 @@ export async function* readAppliedLines(
   asOf: bigint,
 ): AsyncGenerator<AppliedLine> {
   const pages = tx<AppliedLine[]>`
-    with applied as (
-      select *
-      from adjustments
-      where log = ${log} and credit_run = ${run} and index < ${asOf}
-    ), sums as (
-      select entry, sum(amount) as adjusted
-      from adjustments
-      where log = ${log} and index < ${asOf} and entry in (select entry from applied)
-      group by entry
-    )
     select
-      concat(applied.index, '/', applied.line) as name, applied.namespace_id::text,
-      coalesce(applied.project_id::text, '') as project_id, applied.usage_month, applied.amount,
-      coalesce(applied.entry::text, '') as entry, coalesce(sums.adjusted, 0) as adjusted
-    from applied
-    left join sums on sums.entry = applied.entry
-    order by applied.index, applied.line
+      concat(index, '/', line) as name, namespace_id::text,
+      coalesce(project_id::text, '') as project_id, usage_month, amount,
+      coalesce(entry::text, '') as entry, adjusted
+    from (
+      select *, sum(amount) over (partition by entry) as adjusted
+      from adjustments
+      where log = ${log} and index < ${asOf}
+    ) as line
+    where credit_run = ${run}
+    order by index, line
   `.cursor(PAGE_ROWS);
   for await (const page of pages) yield* page;
 }

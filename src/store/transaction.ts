@@ -20,3 +20,11 @@ export async function limitTransaction(
       set_config('idle_in_transaction_session_timeout', ${String(idle)}, true)
   `;
 }
+
+/**
+ * For one look at all of a log: what the statistics, which may be a day old, take for one row may be a
+ * million by now, and a nested loop over a million is never over.
+ */
+export async function avoidNestedLoops(tx: Transaction): Promise<void> {
+  await tx`select set_config('enable_nestloop', 'off', true)`;
+}

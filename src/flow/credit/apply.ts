@@ -31,8 +31,8 @@ import { selectLines } from "./select.ts";
 import { linesWritten, runAt } from "./written.ts";
 
 /** Entries of one transaction, while which nobody else writes: some tenths of a second. */
-const STEP_ENTRIES = 20;
-const STEP_PACKS = 100;
+const STEP_ENTRIES = 8;
+const STEP_PACKS = 64;
 
 export interface Applying extends Previewing {
   appender: Appender;

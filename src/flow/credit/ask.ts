@@ -14,7 +14,7 @@ import {
 } from "../control/propose.ts";
 import { keep, type Previewing } from "./preview.ts";
 import { reversalLines } from "./reversal.ts";
-import { runAt } from "./written.ts";
+import { linesWritten, runAt } from "./written.ts";
 
 /** Of a proposal: what it asks for is known. */
 export const NewReversal = NewProposal.omit({ action: true, content: true });
@@ -38,7 +38,7 @@ export async function askRun(
   return await proposed(crediting, place, preview, cause);
 }
 
-/** @throws Problem `not-found` for no such run, `exceeds-original`, as `propose` and `assertRun` do */
+/** @throws Problem `not-found` for no such run, `already-reversed`, `exceeds-original`, as `propose` and `assertRun` do */
 export async function askReversal(
   crediting: Crediting,
   place: Place,
@@ -47,6 +47,11 @@ export async function askReversal(
 ): Promise<Proposed> {
   const { log } = place;
   const run = await runAt(crediting.sql, log, index);
+  // Asked under the head's lock again: here it saves looking for lines.
+  if (run.reversed !== null) throw new Problem("already-reversed");
+  if ((await linesWritten(crediting.sql, log, run)) < run.lines) {
+    throw new Problem("credit-run-under-way", { run: String(index) });
+  }
   const head = await readHead(crediting.sql, log);
   if (head === undefined) throw new Problem("not-found");
   const selection = canonical({ as_of: String(head.size) });

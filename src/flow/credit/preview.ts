@@ -17,7 +17,7 @@ import {
 } from "../../store/credit-previews.ts";
 import { readHead } from "../../store/heads.ts";
 import { transact } from "../../store/transact.ts";
-import { limitTransaction } from "../../store/transaction.ts";
+import { avoidNestedLoops, limitTransaction } from "../../store/transaction.ts";
 import type { Clock, Random } from "../clock.ts";
 import { type FoundLine, selectLines } from "./select.ts";
 import { Summing } from "./summary.ts";
@@ -80,6 +80,7 @@ export async function keep(
   const now = clock.now();
   const reading = async (from: Transaction): Promise<CreditPreview> => {
     await limitTransaction(from, patient);
+    await avoidNestedLoops(from);
     return await transact(sql, async (tx) => {
       await limitTransaction(tx, patient);
       await deleteCreditPreviews(tx, instantText(now - KEPT_MS));
