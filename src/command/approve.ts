@@ -19,8 +19,8 @@ interface ApproveOptions extends ServerOptions {
 
 interface Proposal {
   action: string;
-  content: object;
-  effect: object;
+  content: string;
+  effect: string;
   reason: string;
   ticket: string;
   by: string;
@@ -92,8 +92,8 @@ function explained({ nonce, ...proposal }: Proposal): string[] {
   const { action, content, effect, reason, ticket, by, state } = proposal;
   return [
     `${action}, ${state}: asked for by ${by} (${reason}, ${ticket})`,
-    `What it says: ${JSON.stringify(content)}`,
-    `What it would do: ${JSON.stringify(effect)}`,
+    `What it says: ${content}`,
+    `What it would do: ${effect}`,
     "To approve it, ask your issuer for an ID token with these, and come again with --id-token:",
     `  ${new URLSearchParams(parameters(nonce))}`,
   ];

@@ -33,7 +33,7 @@ interface ProposeOptions extends ServerOptions {
   days: number;
 }
 
-type Proposed = { index: string; effect: object } & (
+type Proposed = { index: string; effect: string } & (
   | { state: "done" }
   | { state: "open"; nonce: string; expires_at: string }
 );
@@ -79,7 +79,7 @@ function linesOf(proposed: Proposed, log: string, token: string | undefined): st
   return [
     ...secret,
     `Proposal ${proposed.index}, to be decided about until ${proposed.expires_at}.`,
-    `What it would do: ${JSON.stringify(proposed.effect)}`,
+    `What it would do: ${proposed.effect}`,
     `Another person: minutebook approve ${log} ${proposed.index}`,
   ];
 }

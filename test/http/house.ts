@@ -3,7 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { vi } from "vitest";
-import { localIssuer, localToken } from "../../src/command/issuer.ts";
+import { localIdToken, localIssuer, localToken } from "../../src/command/issuer.ts";
 import { type Service, startOn } from "../../src/command/service.ts";
 import { type Config, readConfig } from "../../src/config.ts";
 import { ROLES } from "../../src/core/control.ts";
@@ -99,6 +99,15 @@ export async function tokenOf(
 ): Promise<string> {
   const grants = roles.map((role) => ({ role, logs: "*", namespaces: "*", ...scope }) as const);
   return await localToken(ISSUER_KEY, grants, { subject: roles.join(" ") });
+}
+
+/** An ID token of whom `tokenOf` makes a bearer token for these roles. */
+export async function idTokenOf(
+  roles: readonly Role[],
+  nonce: string,
+  now: number,
+): Promise<string> {
+  return await localIdToken(ISSUER_KEY, { nonce, subject: roles.join(" "), roles, now });
 }
 
 type At = Pick<Service, "url">;

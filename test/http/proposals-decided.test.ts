@@ -180,7 +180,10 @@ test("a runner that is billed is enrolled directly behind its approval", async (
   const { approval, index } = answer.json;
   expect(BigInt(String(index))).toBe(BigInt(String(approval)) + 1n);
   const shown = await desk.show(opened);
-  expect(shown.json).toMatchObject({ entry: index, effect: { needed: true } });
+  expect(shown.json).toMatchObject({
+    entry: index,
+    effect: expect.stringContaining('"needed":true'),
+  });
   const enrolled = ofKind(await desk.entries(), "enrolment").at(-1);
   if (enrolled === undefined) throw new Error("not enrolled");
   const runners = enrolled.body.runners.map((runner) => ({ ...runner, uuid: "another" }));
@@ -199,7 +202,7 @@ test("roles change by two persons, and never so that nobody could approve", asyn
   const fewer = { grants: grants.filter(({ role }) => role !== "witness") };
   const opened = await desk.opened({ action: "role_mapping", content: fewer });
   const shown = await desk.show(opened);
-  expect(shown.json["effect"]).toEqual({
+  expect(JSON.parse(String(shown.json["effect"]))).toEqual({
     taken: grants.filter(({ role }) => role === "witness"),
   });
   expect((await desk.approve(opened)).status).toBe(201);

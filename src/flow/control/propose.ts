@@ -56,7 +56,8 @@ export interface Asker {
 /** `done`: the log is under single control, and what was asked for is the entry at `index`. */
 export interface Proposed extends Receipt {
   state: "open" | "done";
-  effect: Content;
+  /** Canonical JSON, as it stands on the log. */
+  effect: string;
   /** Of one that is open: what the approver's ID token carries, and until when. */
   nonce?: string;
   expires_at?: string;
@@ -77,7 +78,7 @@ export async function propose(
   const content = readAsked(input.action, input.content);
   const proposed = await appender.together(log, async (put, held): Promise<Proposed> => {
     const deciding = { ...held, closeDelayDays, keyring };
-    const effect = await effectOf(deciding, input.action, content);
+    const effect = canonical({ ...(await effectOf(deciding, input.action, content)) });
     const sealed = { by, salt: salt(random) };
     if (held.prefix.control === "single") {
       const asked = { content, sealed: { ...sealed, approval: "" } };
@@ -118,7 +119,7 @@ async function assertWritable(
 
 function proposalOf(
   { action, expires_in_s, reason, ticket }: NewProposal,
-  asked: { content: Content; effect: Content; person: Person; at: string },
+  asked: { content: Content; effect: string; person: Person; at: string },
 ): Omit<Body<"proposal">, "by" | "salt"> {
   const { issuer, subject } = asked.person;
   // What an approver's token must not say the log does not say of a proposer either.
@@ -126,7 +127,7 @@ function proposalOf(
   return {
     action,
     content: canonical(asked.content),
-    effect: canonical(asked.effect),
+    effect: asked.effect,
     expires_at: instantText(epochMs(asked.at) + expires_in_s * 1_000),
     proposer: { issuer, subject },
     reason,

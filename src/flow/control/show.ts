@@ -1,5 +1,5 @@
 /** Proposals as they stand, for those who propose, decide and audit. */
-import { type Content, nonceOf, parseContent, readContent } from "../../core/approval.ts";
+import { nonceOf } from "../../core/approval.ts";
 import type { Action } from "../../core/control.ts";
 import { Problem } from "../../core/problem.ts";
 import { encodeBase64 } from "../../core/text.ts";
@@ -26,8 +26,9 @@ export interface ShownProposal {
   /** What the approver's ID token carries. */
   nonce: string;
   action: Action;
-  content: Content;
-  effect: Content;
+  /** Canonical JSON, as it stands on the log. */
+  content: string;
+  effect: string;
   reason: string;
   ticket: string;
   by: string;
@@ -93,18 +94,14 @@ async function shown(
   now: string,
 ): Promise<ShownProposal> {
   const found = await standing(tx, log, "proposal", index);
-  const effect = found && parseContent(found.body.effect);
-  if (found === undefined || effect === undefined) throw new Error("show: no proposal entry");
-  const { action, by, expires_at, reason, ticket } = found.body;
+  if (found === undefined) throw new Error("show: no proposal entry");
+  const { action, by, content, effect, expires_at, reason, ticket } = found.body;
   return {
     index: String(index),
     at: found.at,
     leaf: encodeBase64(found.leaf),
     nonce: nonceOf(found.leaf),
-    action,
-    content: readContent(found.body),
-    effect,
-    ...{ reason, ticket, by, expires_at },
+    ...{ action, content, effect, reason, ticket, by, expires_at },
     state: outcome ?? (expires_at <= now ? "expired" : "open"),
     ...(end !== null && { end: String(end) }),
     ...(entry !== null && { entry: String(entry) }),

@@ -5,15 +5,19 @@ import { BODY } from "../../core/entry.ts";
 import { HashText, InstantText, IntegerText, LogId, NonEmptyText, Word } from "../../core/unit.ts";
 import type * as approve from "../../flow/control/approve.ts";
 import type * as count from "../../flow/control/count-source.ts";
-import { type ProposalPage as Page, PROPOSAL_STATES } from "../../flow/control/show.ts";
+import {
+  type ProposalPage as Page,
+  PROPOSAL_STATES,
+  type ShownProposal,
+} from "../../flow/control/show.ts";
 import type { Receipt as Written } from "../../flow/log/commit-entry.ts";
 import { exactly } from "./exactly.ts";
 import { AsOf } from "./listings.ts";
 import { Receipt } from "./receipts.ts";
 
 const Nonce = z.base64url().length(43);
-/** Members as the entry's kind has them (docs/log-format.md). */
-const Content = z.record(z.string(), z.unknown());
+/** Canonical JSON, as it stands on the log; its members are those of a kind of entry (docs/log-format.md). */
+const Content = z.string().min(2);
 
 /** `done`: the log has no second persons, and what was asked for is this entry. */
 export const OpenedProposal = z.union([
@@ -47,17 +51,16 @@ const SHOWN = {
   end: IntegerText.exactOptional(),
   entry: IntegerText.exactOptional(),
 };
-export const Proposal = z.strictObject({ log: LogId, ...SHOWN });
+export const Proposal = exactly<ShownProposal & { log: string }>()(
+  z.strictObject({ log: LogId, ...SHOWN }),
+);
 
-export const ProposalPage = exactly<
-  Omit<Page, "proposals"> & { proposals: z.infer<typeof Shown>[] }
->()(
+export const ProposalPage = exactly<Page>()(
   AsOf.extend({
     proposals: z.array(z.strictObject(SHOWN)),
     next: IntegerText.exactOptional(),
   }),
 );
-const Shown = z.strictObject(SHOWN);
 
 export const SourceReceipt = exactly<
   { log: string; index: string; leaf: string } & Omit<count.Counted, keyof Written>
