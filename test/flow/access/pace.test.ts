@@ -1,3 +1,5 @@
+import { randomUUID } from "node:crypto";
+import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { openPace, type Pace } from "../../../src/flow/access/pace.ts";
 import { openRateLimits, type RateLimits } from "../../../src/store/rate-limits.ts";
@@ -63,6 +65,19 @@ test("a new window begins when the old one is over", async () => {
   clock.ms = 10_000;
   await pace("one");
   expect(taken).toEqual([0, 0, 10_000]);
+});
+
+test("what Redis has to allow for it is in the manual", async () => {
+  const manual = readFileSync("docs/operations.md", "utf8");
+  const [, rights = ""] = /ACL (SETUSER .+)$/m.exec(manual) ?? [];
+  await redis.say("ACL", ...rights.replace("PASSWORD", "hush").split(" "));
+  const url = redis.url.replace("redis://", "redis://minutebook:hush@");
+  const pace = openPace(open({ kind: "single", url }), { ...window, kind: "allowed" });
+  await vi.waitUntil(async () => {
+    await pace(randomUUID());
+    return ((await redis.say("KEYS", "minutebook:rate:allowed*")) as string[]).length > 0;
+  });
+  expect(await redis.say("ACL", "LOG")).toEqual([]);
 });
 
 test("two processes over one Redis let through together what one would, and apart when it is away", async () => {
