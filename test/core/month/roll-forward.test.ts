@@ -3,6 +3,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { MINUTE } from "../../../src/core/charge.ts";
 import { type PackRoll, rollForward } from "../../../src/core/month/roll-forward.ts";
+import { epochMs, instantText, nextMonth } from "../../../src/core/unit.ts";
 import { count, events, factsOf, monthAt, TOKEN } from "../quota/ledger.ts";
 import { cutOffs } from "./cut-offs.ts";
 
@@ -51,7 +52,8 @@ test("what is drawn, and what is left for the month after, is what counting give
         const until = seen.slice(0, index + 1);
         const facts = factsOf(until);
         const rolls = rollForward(facts, month);
-        const { packs } = count(until, `${month.slice(0, 8)}28T23:59:59.999Z`);
+        const end = epochMs(`${nextMonth(month)}T00:00:00.000Z`) - 1;
+        const { packs } = count(until, instantText(end));
         const drawn = rolls.reduce((sum, roll) => sum + roll.drawn, 0n);
         expect(drawn).toBe(packs.reduce((sum, { taken }) => sum + BigInt(taken), 0n) * TOKEN);
         const after = count(until, `${monthAt(Number(month.slice(5, 7)) + 1)}`);
