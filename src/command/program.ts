@@ -9,6 +9,7 @@ import { bootstrapCommand } from "./bootstrap.ts";
 import { cardCommand } from "./card.ts";
 import { checkCommand } from "./check.ts";
 import { classCommand } from "./class.ts";
+import { creditRunCommand } from "./credit-run.ts";
 import { endingOf } from "./ending.ts";
 import { enrolCommand } from "./enrol.ts";
 import { keyCommand } from "./key.ts";
@@ -16,6 +17,7 @@ import { limitCommand } from "./limit.ts";
 import { logCommand } from "./log.ts";
 import { vkeyCommand } from "./log-key.ts";
 import { migrateCommand } from "./migrate.ts";
+import { monthCommand } from "./month.ts";
 import { example } from "./option.ts";
 import { packCommand } from "./pack.ts";
 import { proposalsCommand } from "./proposals.ts";
@@ -29,6 +31,7 @@ import { setupCommand } from "./setup.ts";
 import { demoCommand } from "./story.ts";
 import { tokenCommand } from "./token.ts";
 import { usageCommand } from "./usage.ts";
+import { whatIfCommand } from "./what-if.ts";
 
 const STATUSES = "0 done, 1 refused or a finding, 2 could not be asked; each command says its own";
 
@@ -52,11 +55,14 @@ export function minutebook(): Command {
     classCommand(),
     limitCommand(),
     packCommand(),
+    monthCommand(),
     proposeCommand(),
     approveCommand(),
     proposalsCommand(),
     tokenCommand(),
     usageCommand(),
+    creditRunCommand(),
+    whatIfCommand(),
     quotaCommand(),
     reconcileCommand(),
     checkCommand(),
