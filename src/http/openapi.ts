@@ -2,7 +2,7 @@
 import { STATUS_CODES } from "node:http";
 import { z } from "zod";
 import { PROBLEMS } from "../core/problem.ts";
-import { IntegerText, Kid, LogId } from "../core/unit.ts";
+import { IntegerText, Kid, LogId, MonthText } from "../core/unit.ts";
 import { ACCESS, ROUTES, type Route } from "./access.ts";
 import type { AnyCode } from "./answers/problem.ts";
 import type { Document } from "./answers/process.ts";
@@ -70,6 +70,7 @@ const PATH_SHAPES: Readonly<Record<string, z.ZodType>> = {
   id: IntegerText,
   index: IntegerText,
   kid: Kid,
+  month: MonthText,
   namespace: IntegerText,
   size: IntegerText,
   path: z.string().regex(/^(?:[0-9]{1,2}|entries)\/(?:x[0-9]{3}\/)*[0-9]{3}(?:\.p\/[0-9]{1,3})?$/),

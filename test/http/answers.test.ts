@@ -9,6 +9,7 @@ import { kidOf, NOW } from "../core/history.ts";
 import { claimOf, reported, sign } from "../flow/door.ts";
 import { testKey } from "../signing.ts";
 import { askOfControl } from "./answers-of-control.ts";
+import { askOfReconciliation } from "./answers-of-reconciliation.ts";
 import { bodyOf, mediaTypeOf, routeOf, shapeOf } from "./documented.ts";
 import { heartbeatOf } from "./heartbeat.ts";
 import {
@@ -48,6 +49,7 @@ beforeAll(async () => {
   await quota();
   await oversight();
   await askOfControl(tell, { log, now: house.clock.time });
+  answers.push(...(await askOfReconciliation(tell, { house, log })));
   await logs();
   for (const path of [
     "/livez",

@@ -57,6 +57,7 @@ const MediaType = z.enum([
   "application/octet-stream",
   "application/problem+json",
   "application/x-ndjson",
+  "text/html",
   "text/plain",
   "text/csv",
 ]);
