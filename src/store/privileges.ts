@@ -5,6 +5,7 @@
 import { BESIDE_TABLES } from "../core/beside.ts";
 import { CLOSED_TABLES } from "./closed.ts";
 import type { Sql } from "./connect.ts";
+import { ENDED_TABLES } from "./month-ends.ts";
 
 /** What a trigger fires for, and when: bits of pg_trigger.tgtype. */
 const [ROW, BEFORE, INSERT, DELETE, UPDATE, TRUNCATE] = [1, 2, 4, 8, 16, 32];
@@ -22,7 +23,9 @@ const GUARDED = {
   access_log: CHANGE | TRUNCATE,
   access_reviews: CHANGE | TRUNCATE,
   barred_principals: CHANGE | TRUNCATE,
-  ...Object.fromEntries([...BESIDE_TABLES, ...CLOSED_TABLES].map((table) => [table, CHANGE])),
+  ...Object.fromEntries(
+    [...BESIDE_TABLES, ...CLOSED_TABLES, ...ENDED_TABLES].map((table) => [table, CHANGE]),
+  ),
 };
 const APPEND_ONLY = Object.keys(GUARDED);
 

@@ -1,0 +1,100 @@
+/** Whose word a closed month rests on, and in which order months come. */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { parseCanonical } from "../../../src/core/json.ts";
+import { Statement } from "../../../src/core/month/statement.ts";
+import { encodeUtf8 } from "../../../src/core/text.ts";
+import { finish } from "../../../src/flow/month/finish.ts";
+import { statementPage } from "../../../src/web/statement.tsx";
+import { closeHouse, type House, ofKind, openHouse, vkeyOf } from "../door.ts";
+import { policyOf, TestWitness } from "../witness.ts";
+import { addCosignature } from "../witnessed.ts";
+import { openDesk } from "./desk.ts";
+
+const OCTOBER = "2026-10-01";
+const NOVEMBER = "2026-11-01";
+const SINCE = "2026-10-20T12:00:00.000Z";
+
+const witness = new TestWitness("ada", 62, vkeyOf);
+let house: House;
+beforeAll(async () => {
+  house = await openHouse();
+});
+afterAll(() => closeHouse(house));
+
+test("a month waits for its witness, and then its statement names who holds it and since when", async () => {
+  const desk = await openDesk(house, "witnessed", { since: SINCE, policy: policyOf([witness], 1) });
+  desk.at("2026-11-04T00:00:00.000Z");
+  await desk.attest();
+  await desk.cover(`${OCTOBER}T00:00:00.000Z`, `${NOVEMBER}T00:00:00.000Z`);
+  expect(await desk.close(OCTOBER)).toEqual(["done"]);
+  await desk.settle();
+  expect(await desk.finish()).toMatchObject({ missing: [expect.stringMatching(/^anchor/)] });
+  expect(ofKind(await desk.entries(), "month_closed")).toEqual([]);
+
+  const size = BigInt((await desk.entries()).length);
+  await addCosignature(house.database.writer, desk.log, size, witness);
+  expect(await desk.finish()).toMatchObject({ month: OCTOBER, missing: [] });
+  const statement = Statement.parse(parseCanonical(encodeUtf8(await desk.statement(OCTOBER))));
+  const since = new Date(Number(witness.time) * 1_000).toISOString();
+  expect(statement.anchor).toEqual({ by: [{ at: since, name: "ada.test" }], kind: "witnessed" });
+  expect(statement.checkpoint.size).toBe(String(size));
+  const { html } = statementPage(statement);
+  expect(html).toContain("ada.test");
+  expect(html).not.toContain("UNANCHORED");
+});
+
+test("a month waits for the archive's lock where it locks, and its statement says until when", async () => {
+  const desk = await openDesk(house, "locked", { since: SINCE });
+  desk.at("2026-11-04T00:00:00.000Z");
+  await desk.attest();
+  await desk.cover(`${OCTOBER}T00:00:00.000Z`, `${NOVEMBER}T00:00:00.000Z`);
+  expect(await desk.close(OCTOBER)).toEqual(["done"]);
+  await desk.settle();
+  const { archive } = desk.finishing;
+  let until: Date | undefined;
+  const locking = { ...archive, lockMs: 1_000, lockedUntil: async () => until };
+  const finishing = { ...desk.finishing, archive: locking };
+  expect(await finish(finishing, desk.log)).toMatchObject({
+    missing: [expect.stringMatching(/^anchor/)],
+  });
+  until = new Date("2033-11-04T00:00:00.000Z");
+  expect(await finish(finishing, desk.log)).toMatchObject({ missing: [] });
+  const statement = Statement.parse(parseCanonical(encodeUtf8(await desk.statement(OCTOBER))));
+  const by = [{ at: until.toISOString(), name: "lock" }];
+  expect(statement.anchor).toEqual({ by, kind: "locked" });
+});
+
+test("no month is passed over: the first that is closed is the first of use, and one is cut off at a time", async () => {
+  const desk = await openDesk(house, "order", { since: SINCE });
+  await desk.account("");
+  const build = { job: "1", namespace: "7", minutes: 1, finished: "2026-10-20T11:00:00.000Z" };
+  expect(await desk.build(build)).toBe("accepted");
+  desk.at("2027-01-10T00:00:00.000Z");
+  await desk.attest();
+  await desk.cover(`${OCTOBER}T00:00:00.000Z`, "2027-01-01T00:00:00.000Z");
+  expect(await desk.close(NOVEMBER)).toEqual(["month-not-ready", "order"]);
+  expect(await desk.close(OCTOBER)).toEqual(["done"]);
+  expect(await desk.close(NOVEMBER)).toEqual(["month-not-ready", "order"]);
+  await desk.settle();
+  await desk.finish();
+  expect(await desk.close("2026-12-01")).toEqual(["months-in-order"]);
+  expect(await desk.close(NOVEMBER)).toEqual(["done"]);
+});
+
+test("a cut-off that is withdrawn while it is being closed closes nothing", async () => {
+  const desk = await openDesk(house, "withdrawn", { since: SINCE });
+  desk.at("2026-11-04T00:00:00.000Z");
+  await desk.attest();
+  await desk.cover(`${OCTOBER}T00:00:00.000Z`, `${NOVEMBER}T00:00:00.000Z`);
+  expect(await desk.close(OCTOBER)).toEqual(["done"]);
+  await desk.settle();
+  const { appender } = desk.finishing;
+  const control: typeof appender.control = async (...asked) => {
+    if (asked[1] === "month_closed") expect(await desk.withdraw(OCTOBER)).toEqual(["done"]);
+    return await appender.control(...asked);
+  };
+  const finishing = { ...desk.finishing, appender: { ...appender, control } };
+  await expect(finish(finishing, desk.log)).rejects.toMatchObject({ code: "months-in-order" });
+  expect(ofKind(await desk.entries(), "month_closed")).toEqual([]);
+  expect(await desk.close(OCTOBER)).toEqual(["done"]);
+});

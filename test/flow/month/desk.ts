@@ -1,0 +1,221 @@
+/** What a month needs before it can be closed, said to a log of its own; the test moves the clock. */
+import type { Body, Kind } from "../../../src/core/entry.ts";
+import type { Policy } from "../../../src/core/policy.ts";
+import { Problem } from "../../../src/core/problem.ts";
+import { TYP } from "../../../src/core/report.ts";
+import { encodeBase64 } from "../../../src/core/text.ts";
+import { instantText } from "../../../src/core/unit.ts";
+import { seal } from "../../../src/flow/log/seal.ts";
+import { close } from "../../../src/flow/month/close.ts";
+import { type Finished, type Finishing, finish } from "../../../src/flow/month/finish.ts";
+import { statementJson } from "../../../src/flow/month/read.ts";
+import { withdraw } from "../../../src/flow/month/withdraw.ts";
+import { refresh } from "../../../src/flow/usage/fold.ts";
+import { folderArchive } from "../../../src/store/archive-folder.ts";
+import { PACK, QUOTA } from "../../core/history.ts";
+import {
+  codes,
+  type Door,
+  entriesOf,
+  type House,
+  newAgent,
+  newLog,
+  ofKind,
+  reported,
+  sha256,
+  sign,
+} from "../door.ts";
+
+const salt = encodeBase64(new Uint8Array(16));
+const PERSON = { by: "p_test", salt };
+const DECIDED = { ...PERSON, approval: "", reason: "looked_at", ticket: "OPS-1" };
+const ZERO = encodeBase64(new Uint8Array(32));
+
+export interface Build {
+  job: string;
+  namespace: string;
+  minutes: number;
+  finished: string;
+  reason?: string;
+}
+
+/** A log with a hosted runner 700 and its key, of seed 1, from an instant on. */
+export async function openDesk(
+  house: House,
+  unique_id: string,
+  { since, policy }: { since: string; policy?: Policy },
+): Promise<MonthDesk> {
+  const door = house.open();
+  door.now = Date.parse(since);
+  const log = await newLog(door, unique_id);
+  await newAgent(door, log, 1);
+  return new MonthDesk(house, door, log, policy);
+}
+
+export class MonthDesk {
+  readonly log: string;
+  readonly finishing: Finishing;
+  readonly #house: House;
+  readonly #door: Door;
+  #counter = 0;
+  #version = 0;
+
+  constructor(house: House, door: Door, log: string, policy: Policy | undefined) {
+    this.log = log;
+    this.#house = house;
+    this.#door = door;
+    const { appender, keyring, random } = door;
+    const parts = { appender, random, signerFor: keyring.signerFor };
+    const clock = { now: () => door.now };
+    const archive = folderArchive(house.archive);
+    const sql = house.database.writer;
+    this.finishing = { ...parts, sql, archive, policy, clock, closeDelayDays: 3n };
+  }
+
+  at(instant: string): void {
+    this.#door.now = Date.parse(instant);
+  }
+
+  get keyring(): Door["keyring"] {
+    return this.#door.keyring;
+  }
+
+  async put<K extends Kind>(kind: K, body: Body<K>): Promise<string> {
+    return String((await this.#door.appender.control(this.log, kind, () => body)).index);
+  }
+
+  /** `closed`, or the code of the refusal and what it says is missing, by first words. */
+  async close(month: string): Promise<string[]> {
+    const asking = { ...this.#door, closeDelayDays: 3n };
+    return await told(async () => await close(asking, { log: this.log, by: "p_test" }, { month }));
+  }
+
+  async withdraw(month: string): Promise<string[]> {
+    return await told(async () => {
+      await withdraw(this.#door, { log: this.log, by: "p_test" }, month);
+    });
+  }
+
+  /** What the loops of a service would have done by now. */
+  async settle(): Promise<void> {
+    const { archive, clock, signerFor, sql } = this.finishing;
+    await seal({
+      sql,
+      archive,
+      clock,
+      signerFor,
+      guard: this.#door.guard,
+      hash: sha256,
+      log: this.log,
+    });
+    await refresh({ sql, clock });
+  }
+
+  async finish(): Promise<Finished | undefined> {
+    return await finish(this.finishing, this.log);
+  }
+
+  async statement(month: string): Promise<string> {
+    return await statementJson({ sql: this.#house.database.reader }, { log: this.log, month });
+  }
+
+  /** By the key of seed 1, on runner 700; what it was answered. */
+  async build({ job: id, namespace, minutes, finished, reason = "" }: Build): Promise<string> {
+    this.#counter += 1;
+    const job = { id, root_namespace_id: namespace };
+    const usage = {
+      duration_ms: String(minutes * 60_000),
+      failure_reason: reason,
+      finished_at: finished,
+      started_at: instantText(Date.parse(finished) - minutes * 60_000),
+    };
+    const counter = String(this.#counter);
+    return codes(await this.#door.submit(reported(1, this.log, { counter, job, usage }))).join();
+  }
+
+  async limit(namespace_id: string, limit: Partial<Body<"quota">>): Promise<void> {
+    await this.put("quota", { ...QUOTA, namespace_id, ...limit });
+  }
+
+  async pack(namespace_id: string, pack: Partial<Body<"pack">>): Promise<void> {
+    this.#version += 1;
+    const source_version = String(this.#version);
+    await this.put("pack", { ...PACK, namespace_id, source_version, ...pack });
+  }
+
+  /** @param namespace_id `""`: of all others */
+  async account(namespace_id: string): Promise<void> {
+    const effective_from = "2026-01-01T00:00:00.000Z";
+    const who = { account_id: `a-${namespace_id}`, subscription_id: "s-1", namespace_id };
+    const from = { source: "test", source_version: "1", effective_from };
+    await this.put("account", { ...PERSON, ...who, ...from, approval: "" });
+  }
+
+  /** As of now, by the key of seed 1. */
+  async attest(): Promise<void> {
+    const marks = { clock_offset_ms: "0", files: [], malformed: "0", rejected: "0", spool: "0" };
+    const issued_at = instantText(this.#door.now);
+    const payload = { ...marks, counter: String(this.#counter), issued_at, log: this.log };
+    await this.put("attestation", { jws: sign(1, TYP.attestation, payload) });
+  }
+
+  async cover(from: string, to: string): Promise<void> {
+    const jobs = { jobs: "0", jobs_sha256: ZERO, runner_id: "700", source: "test" };
+    await this.put("coverage", { ...PERSON, ...jobs, from, to });
+  }
+
+  /** A correction of a namespace's month, as one person decides it. */
+  async adjust(
+    billing_month: string,
+    line: { namespace_id: string; usage_month: string; amount: string },
+  ): Promise<void> {
+    const of = { billing_month, credit_run: "", first_line: "0" };
+    const lines = [{ ...line, entry: "", project_id: "", reverses: "" }];
+    await this.put("adjustment", { ...DECIDED, ...of, lines });
+  }
+
+  async breakOf(month: string): Promise<string> {
+    const about = { job_id: "", kid: "", namespace_id: "", runner_id: "", usage: "" };
+    const said = { detail: "", difference_ms: "0", fingerprint: ZERO, salt };
+    return await this.put("break", {
+      ...about,
+      ...said,
+      code: "missing-report",
+      month,
+      tracking: "hosted",
+    });
+  }
+
+  async resolveBreak(index: string): Promise<void> {
+    const body = { ...DECIDED, break: index, evidence: "", outcome: "accepted" } as const;
+    await this.put("break_resolved", body);
+  }
+
+  async resolveConflicts(): Promise<void> {
+    for (const { index } of ofKind(await this.entries(), "conflict")) {
+      const body = { ...DECIDED, conflict: String(index), outcome: "stands" } as const;
+      await this.put("conflict_resolved", body);
+    }
+  }
+
+  async resolveHolds(): Promise<void> {
+    for (const { index } of ofKind(await this.entries(), "hold")) {
+      await this.put("hold_resolved", { ...DECIDED, hold: String(index), outcome: "rejected" });
+    }
+  }
+
+  entries(): ReturnType<typeof entriesOf> {
+    return entriesOf(this.#house.database.reader, this.log);
+  }
+}
+
+async function told(attempt: () => Promise<unknown>): Promise<string[]> {
+  try {
+    await attempt();
+    return ["done"];
+  } catch (error) {
+    if (!(error instanceof Problem)) throw error;
+    const missing = (error.extension["missing"] ?? []) as readonly string[];
+    return [error.code, ...missing.map((text) => text.replace(/:.*/, ""))];
+  }
+}
