@@ -1,15 +1,28 @@
 /** All that is kept while the entries go by, and closed when they have. */
 import type { Verify } from "../src/core/ed25519.ts";
-import type { ReadEntry, UnknownEntry } from "./archive/block.ts";
-import type { Findings, OpenCode } from "./finding.ts";
+import type { EntryOf } from "../src/core/entry.ts";
+import type { Sha256 } from "../src/core/hash.ts";
+import type { Judged } from "./archive/walk.ts";
+import { type ReliedKey, relied, startDecided } from "./control/decided.ts";
+import { DecisionList, type Decisions, type Period } from "./control/decisions.ts";
+import type { IssuerKeys } from "./control/issuer-keys.ts";
+import { TokenSignatures } from "./control/signature.ts";
+import { startEvidence } from "./evidence/state.ts";
 import { Judgement } from "./judgement.ts";
-import { Admission } from "./prefix/admission.ts";
-import { startState } from "./prefix/state.ts";
-import type { Reading } from "./prefix/statement.ts";
+import { type Adjusted, AdjustedUsage } from "./money/adjusted.ts";
+import { missLines } from "./money/credit-run.ts";
+import { Ledger } from "./money/ledger.ts";
+import { AdjustmentLines } from "./money/lines.ts";
+import { type Figure, startMoney } from "./money/state.ts";
+import { ClosedMonths } from "./month/closing.ts";
+import { admit } from "./prefix/admission.ts";
+import type { Outcome } from "./prefix/rule.ts";
+import { type State, startState } from "./prefix/state.ts";
 import { Accounts } from "./tally/accounts.ts";
 import { Counters, type KeyAccount } from "./tally/counters.ts";
 import { Jobs } from "./tally/jobs.ts";
 import { type Month, Months } from "./tally/months.ts";
+import { Once } from "./tally/once.ts";
 import type { OpenPiles } from "./tally/piles.ts";
 import { Standing } from "./tally/standing.ts";
 import { type Charge, UsageCheck, type UsageFile } from "./tally/usage.ts";
@@ -17,14 +30,21 @@ import { type Charge, UsageCheck, type UsageFile } from "./tally/usage.ts";
 interface BooksOptions {
   /** Of the checkpoints: what the log's keys are named by. */
   origin: string;
+  hash: Sha256;
   verify: Verify;
   openPiles: OpenPiles;
   usage: readonly UsageFile[];
+  issuerKeys?: IssuerKeys | undefined;
+  decided?: Period | undefined;
 }
 
-interface Outcome {
-  findings: Findings;
-  open: Findings<OpenCode>;
+export interface Closed {
+  kinds: Map<string, bigint>;
+  signatures: bigint;
+  keys: KeyAccount[];
+  months: Month[];
+  issuerKeys: ReliedKey[];
+  decisions: Decisions;
 }
 
 export class Books {
@@ -34,57 +54,112 @@ export class Books {
   readonly #counters: Counters;
   readonly #jobs: Jobs;
   readonly #standing: Standing;
+  readonly #adjusted: AdjustedUsage;
+  readonly #lines: AdjustmentLines;
+  readonly #ledger: Ledger;
+  readonly #breaks: Once;
+  readonly #tokens: TokenSignatures;
+  readonly #decisions: DecisionList;
   readonly #months = new Months();
   readonly #figures: readonly UsageCheck[];
   readonly #kinds = new Map<string, bigint>();
   /** Undefined before entry 0: without it nothing can be judged. */
-  #judges: { admission: Admission; judgement: Judgement } | undefined;
+  #judges: { state: State; judgement: Judgement } | undefined;
 
   constructor(options: BooksOptions, outcome: Outcome) {
-    const { openPiles, usage } = options;
+    const { hash, openPiles, usage } = options;
     this.#options = options;
     this.#outcome = outcome;
     this.#accounts = new Accounts(openPiles);
     this.#counters = new Counters(openPiles);
     this.#jobs = new Jobs(openPiles);
     this.#standing = new Standing(openPiles);
+    this.#adjusted = new AdjustedUsage(openPiles);
+    this.#lines = new AdjustmentLines(openPiles, hash);
+    this.#ledger = new Ledger(openPiles);
+    this.#breaks = new Once(openPiles);
+    this.#tokens = new TokenSignatures(outcome);
+    this.#decisions = new DecisionList(options.decided);
     this.#figures = usage.map((file) => new UsageCheck(file));
   }
 
-  /** `said` is what the entry's JWS says, where its kind has an agent's. */
-  take(entry: ReadEntry | UnknownEntry, said: Reading | undefined): void {
+  take({ entry, leaf, said }: Judged): void {
     const { index, kind } = entry;
     this.#kinds.set(kind, (this.#kinds.get(kind) ?? 0n) + 1n);
     if (kind === "unknown-kind") {
       this.#outcome.open.add("unknown-kind", { index }, "a later version's entry");
       return;
     }
-    if (kind === "log") {
-      const state = startState(entry, this.#options.origin);
-      this.#judges = {
-        admission: new Admission(state, this.#outcome, this.#options.verify),
-        judgement: new Judgement(state, this.#tallies(), this.#outcome),
-      };
-    }
-    this.#judges?.admission.admit(entry);
-    this.#judges?.judgement.judge(entry, said);
+    if (kind === "log") this.#start(entry);
+    if (this.#judges === undefined) return;
+    const { judgement, state } = this.#judges;
+    admit(state, entry, leaf, this.#outcome);
+    judgement.judge(entry, said);
+  }
+
+  /** Judges what takes its time of all that was taken: few tokens wait, however long the log. */
+  async settle(): Promise<void> {
+    await this.#tokens.settle();
   }
 
   /** What only all entries together can say. `size` of them were covered. */
-  close(size: bigint): {
-    kinds: Map<string, bigint>;
-    signatures: bigint;
-    keys: KeyAccount[];
-    months: Month[];
-  } {
+  close(size: bigint): Closed {
     const { findings, open } = this.#outcome;
     this.#accounts.check(findings, this.#standing);
     this.#jobs.check(findings);
     this.#standing.check(findings);
+    this.#adjusted.check(findings, (adjusted) => this.#figure(adjusted));
+    this.#lines.check(findings);
+    this.#breaks.check(findings, "break-twice");
     const keys = this.#counters.check(findings);
     for (const check of this.#figures) check.check(size, findings, open);
-    const signatures = this.#judges?.judgement.signatures ?? 0n;
-    return { kinds: this.#kinds, signatures, keys, months: this.#months.all() };
+    const { judgement, state } = this.#judges ?? {};
+    if (state !== undefined) this.#closeMonths(state);
+    return {
+      kinds: this.#kinds,
+      signatures: judgement?.signatures ?? 0n,
+      keys,
+      months: this.#months.all(),
+      issuerKeys: state === undefined ? [] : relied(state.decided),
+      decisions: this.#decisions.all(),
+    };
+  }
+
+  #start(entry: EntryOf<"log">): void {
+    const { hash, issuerKeys, origin, verify } = this.#options;
+    const decided = startDecided({
+      known: issuerKeys,
+      token: (token) => this.#tokens.note(token),
+      decision: (decision) => this.#decisions.take(decision),
+    });
+    const money = startMoney({
+      ledger: this.#ledger,
+      lines: this.#lines,
+      figure: (figure, line) => this.#adjust(figure, line),
+    });
+    const evidence = startEvidence(this.#breaks);
+    const state = startState(entry, { decided, evidence, money, origin, tools: { hash, verify } });
+    const judgement = new Judgement(state, this.#tallies(), this.#outcome.findings);
+    this.#judges = { state, judgement };
+  }
+
+  #adjust(figure: Figure, line: number): void {
+    this.#months.adjust(figure);
+    this.#ledger.adjust(figure, line);
+    if (figure.entry === "") this.#figure(adjustedMonth(figure));
+    else this.#adjusted.adjust(figure, line);
+  }
+
+  #figure(adjusted: Adjusted): void {
+    for (const check of this.#figures) check.adjust(adjusted);
+  }
+
+  #closeMonths(state: State): void {
+    const { findings, open } = this.#outcome;
+    missLines(state.money.runs, open);
+    const closed = new ClosedMonths(state, findings);
+    this.#ledger.check(findings, (namespace, postings) => closed.take(namespace, postings));
+    closed.end();
   }
 
   #tallies() {
@@ -95,8 +170,17 @@ export class Books {
       standing: this.#standing,
       charge: (charge: Charge): void => {
         this.#months.take(charge);
+        this.#adjusted.charge(charge);
+        this.#ledger.charge(charge);
         for (const check of this.#figures) check.take(charge);
       },
     };
   }
+}
+
+/** Of a namespace's month, or of a project's: of no runner, and of no machine. */
+function adjustedMonth({ amount, index, project, ...figure }: Figure): Adjusted {
+  const { billing_month, namespace, usage_month } = figure;
+  const keys = { billing_month, namespace, usage_month, project: project || "0" };
+  return { index, amount, keys: { ...keys, tracking: "hosted", runner: "0", machine_type: "" } };
 }

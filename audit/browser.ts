@@ -9,6 +9,7 @@ import { type Policy, parsePolicy } from "../src/core/policy.ts";
 import { encodeBase64, encodeUtf8 } from "../src/core/text.ts";
 import { isOriginOf, type Kept, openCheckpoint as openNote } from "./archive/checkpoints.ts";
 import { secondsNow } from "./clock.ts";
+import { type IssuerKeys, readIssuerKeys } from "./control/issuer-keys.ts";
 import { CannotLook } from "./finding.ts";
 import { httpSource } from "./http/source.ts";
 import { exitOf, printResult, resultJson } from "./print.ts";
@@ -36,6 +37,8 @@ export type Place =
 export interface VerifyOptions extends Trust {
   /** Notes kept from earlier: what they cover must still be there. */
   checkpoints?: readonly string[];
+  /** A JWKS by issuer, as JSON: approvals rest on no other keys. */
+  issuerKeys?: string;
   live?: boolean;
   /** False: signatures by point operations alone, as where there is no WebCrypto. */
   webCrypto?: boolean;
@@ -74,6 +77,7 @@ export async function verifyLog(place: Place, options: VerifyOptions): Promise<V
       kept: (options.checkpoints ?? []).map((note, i) => keptOf(log, note, vkeys, i)),
       live: options.live === true,
       usage: [],
+      issuerKeys: issuerKeysOf(options.issuerKeys),
       ...(options.onProgress && { onProgress: options.onProgress }),
     });
     return { exit: exitOf(result), text: printResult(result), document: resultJson(result) };
@@ -133,6 +137,12 @@ function trustOf({ policy: text, vkeys }: Trust): { vkeys: Vkey[]; policy: Polic
     return vkey;
   });
   return { vkeys: [...given, ...(policy?.logs ?? []).map(({ vkey }) => vkey)], policy };
+}
+
+function issuerKeysOf(text: string | undefined): IssuerKeys | undefined {
+  const keys = text === undefined ? undefined : readIssuerKeys(text);
+  if (text !== undefined && keys === undefined) throw new CannotLook("no JWKS by issuer");
+  return keys;
 }
 
 async function open(place: Place): Promise<{ log: string; source: Source }> {

@@ -77,7 +77,65 @@ export const FINDINGS = {
   "pack-months": "A pack expires no sooner than it is bought",
   "another-pack": "A pack keeps its namespace and its month of purchase",
   "months-in-order": "Months close in order, and only the last closing is withdrawn",
-  "approval-required": "Under dual control a control entry names its approval",
+  // of what two persons decide
+  "mode-control": "Dual control is never taken back",
+  "mode-billing-from": "billing_from changes only while old and new are still to come",
+  "mode-sources": "No system outside has a name of the service's own",
+  "approver-needed": "Under dual control the role mapping has an approver",
+  "role-bound": "Only viewers are bound to namespaces",
+  "issuer-key-unknown": "An issuer's key is one of those known from elsewhere (--issuer-keys)",
+  "proposal-content":
+    "A proposal asks for a body of its action, and says its effect, in canonical JSON",
+  "proposal-expiry": "A proposal is open for 31 days at most",
+  "proposal-end": "An open proposal ends once: withdrawn by its proposer, refused, or expired",
+  "approval-required": "Under dual control an entry by a person has its approval",
+  "approval-needless": "Under single control no entry names an approval",
+  "approval-unknown": "An entry names an approval that stands before it",
+  "approval-used": "An approval lets in one entry",
+  "approval-unused": "An approval and the entry that it lets in stand side by side",
+  "approval-content": "An approved entry is, letter by letter, what its proposer asked for",
+  "approval-proposal": "An approval is of an open proposal that has not expired",
+  "approval-token": "An approval rests on an ID token of the issuer whose key it names",
+  "approval-signature": "An approval's token is signed by its issuer's key",
+  "approval-nonce": "An approval's token has the hash of the proposal as its nonce",
+  "approval-stale": "An approver has signed in and approved just now, after the proposal",
+  "approval-claims": "An approval's token says no more of a person than it takes to decide",
+  "same-person": "Proposer and approver are two persons",
+  "approver-machine": "An approver is no machine",
+  "approver-role": "An approver has that role by the role mapping before",
+  // of held reports, conflicts, breaks and what else others saw
+  "hold-end": "A hold ends once",
+  "hold-released":
+    "A released report's usage stands right behind its release, and no held report's anywhere else",
+  "conflict-end": "A conflict ends once, corrected only after an adjustment of what stands",
+  "coverage-span": "A span of coverage is over when it is written",
+  "break-form": "A break, and what heals it, name entries before",
+  "break-twice": "A break is opened once",
+  "break-end": "A break is assigned and resolved while it is open",
+  "source-count": "A source's events of a day are counted as they stand",
+  "day-order": "What is written of days is of days that are over, in their order, each once",
+  "access-digest": "A day's access digest is of some line",
+  "access-review": "No more principals are kept than there were",
+  "environment-same": "An environment is written when something has changed",
+  verification: "A verification is of entries before it, and its outcome that of its findings",
+  // of corrections
+  "adjustment-amount": "A line of an adjustment is of some amount",
+  "adjustment-month": "An adjustment is posted where usage of its month would be",
+  "adjusted-usage": "An adjustment is of billable usage, under its own names",
+  "exceeds-original": "No adjustments take back more than was charged, or charge more than it was",
+  reversal:
+    "A reversal is of a line that stands, and no more than it; a run is taken back as a whole",
+  "reversal-twice": "What is adjusted is taken back once",
+  "credit-run": "A credit run's lines are those that were approved: count, digest, total",
+  "credit-run-line": "A credit run's lines come in their order, without a gap, in its approval",
+  // of months
+  "month-before":
+    "A month closes when the one before is closed, and the first with all that was used",
+  "month-not-ready":
+    "A month is cut off when nothing of it is open, uncovered, unattested or without an account",
+  "month-closed": "A month is closed once, for its cut-off, under a checkpoint of it",
+  "month-root": "A closed month names a root of the tree",
+  "month-figures": "A closed month's figures are what the entries give",
   "service-order": "A service announces itself once, and no older version after a newer one",
   "log-key-form": "A log key is an admissible key under the name of its purpose",
   "log-key-order":
@@ -100,8 +158,8 @@ export type FindingCode = keyof typeof FINDINGS;
 /** What stays open: never a pass, and no accusation either. */
 export const OPEN = {
   "unknown-kind": "An entry of a kind that this version does not know",
-  "released-hold": "A held report was released: this version cannot judge who released it",
-  "unknown-approval": "An approval is named that this version cannot judge",
+  "approval-unverified": "An approval's token is signed in a way that cannot be verified here",
+  "credit-run-unfinished": "A credit run of which not all lines are on the log yet",
   unwitnessed:
     "Entries past the largest checkpoint that the policy's witnesses have cosigned (--live)",
   uncovered:

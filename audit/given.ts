@@ -4,6 +4,7 @@ import type { Verify } from "../src/core/ed25519.ts";
 import { parseVkey, type Vkey } from "../src/core/note.ts";
 import { type Policy, parsePolicy } from "../src/core/policy.ts";
 import { isOriginOf, type Kept, openCheckpoint } from "./archive/checkpoints.ts";
+import { type IssuerKeys, readIssuerKeys } from "./control/issuer-keys.ts";
 import { CannotLook } from "./finding.ts";
 import { readUsageFile, type UsageFile } from "./tally/usage.ts";
 
@@ -50,6 +51,12 @@ export function readUsage(name: string, logs: readonly string[]): UsageFile {
   }
   if (!logs.includes(file.log)) throw new CannotLook(`${name} is about log ${file.log}`);
   return file;
+}
+
+export function readIssuerKeysOf(path: string): IssuerKeys {
+  const keys = readIssuerKeys(readFile(path).toString("utf8"));
+  if (keys === undefined) throw new CannotLook(`${path} is no JWKS by issuer`);
+  return keys;
 }
 
 export function readFile(path: string): Buffer {

@@ -1,9 +1,9 @@
 /** Every statement that an agent signed, judged again by the entries before it (BYTES §3). */
 import type { DispositionLine, EntryOf, HoldCode } from "../src/core/entry.ts";
 import type { Report } from "../src/core/report.ts";
-import { decodeBase64 } from "../src/core/text.ts";
+import { decodeBase64, equal } from "../src/core/text.ts";
 import type { ReadEntry, UsageEntry } from "./archive/block.ts";
-import type { Findings, OpenCode } from "./finding.ts";
+import type { Findings } from "./finding.ts";
 import { inForce, type Key, type State } from "./prefix/state.ts";
 import type { Reading, SaidAttestation, SaidReport } from "./prefix/statement.ts";
 import { type Rating, rate } from "./rating.ts";
@@ -41,19 +41,13 @@ export class Judgement {
   readonly #state: State;
   readonly #tallies: Tallies;
   readonly #findings: Findings;
-  readonly #open: Findings<OpenCode>;
   /** Signatures that were judged. */
   signatures = 0n;
 
-  constructor(
-    state: State,
-    tallies: Tallies,
-    outcome: { findings: Findings; open: Findings<OpenCode> },
-  ) {
+  constructor(state: State, tallies: Tallies, findings: Findings) {
     this.#state = state;
     this.#tallies = tallies;
-    this.#findings = outcome.findings;
-    this.#open = outcome.open;
+    this.#findings = findings;
   }
 
   /** `said` is what the entry's JWS says, where the kind has one. Other kinds are passed over. */
@@ -64,7 +58,7 @@ export class Judgement {
     } else if (said !== undefined) {
       const key = this.#signer(entry.index, said);
       if (key === undefined) return;
-      if (said.kind === "attestation") this.#attestation(entry.index, said, key);
+      if (said.kind === "attestation") this.#attestation(entry.index, entry.at, said, key);
       else this.#report(entry, { said, key });
     }
   }
@@ -87,14 +81,34 @@ export class Judgement {
   #usage({ at, body, index }: UsageEntry, signed: Signed): void {
     const released = body.hold !== undefined;
     this.#account(index, signed, released ? ACCOUNT.released : ACCOUNT.usage);
-    if (released) this.#open.add("released-hold", { index }, `of entry ${body.hold}`);
+    if (body.hold !== undefined) this.#release(index, body.hold, signed.said);
     const { key } = signed;
     const report = signed.said.payload;
-    const expected = judge(this.#state, key, report, at);
+    const judged = judge(this.#state, key, report, at);
+    const expected =
+      released && typeof judged === "string" ? letIn(this.#state, key, report) : judged;
     if (typeof expected !== "string") this.#compare(index, body, expected);
-    else if (!released) this.#findings.add(expected, { index }, "it stands as usage");
+    else this.#findings.add(expected, { index }, "it stands as usage");
     this.#book(index, signed.said, { as: STATED.usage });
+    const { money } = this.#state;
+    const { billing_month } = body;
+    if (money.firstPosted === "" || billing_month < money.firstPosted) {
+      money.firstPosted = billing_month;
+    }
     this.#tallies.charge(chargeOf(this.#state, index, body, report));
+  }
+
+  /** Only what is released right before it, and is the same report, takes the hold away. */
+  #release(index: bigint, hold: string, { digest }: SaidReport): void {
+    const { evidence } = this.#state;
+    const held = evidence.holds.get(BigInt(hold));
+    const released = evidence.released === BigInt(hold);
+    if (!released || held === undefined || !equal(held.digest, digest)) {
+      this.#findings.add("hold-released", { index }, `entry ${hold}`);
+    }
+    if (!released) return;
+    evidence.released = undefined;
+    evidence.holds.delete(BigInt(hold));
   }
 
   #conflict({ at, body, index }: EntryOf<"conflict">, signed: Signed): void {
@@ -104,6 +118,9 @@ export class Judgement {
       this.#findings.add(expected, { index }, "it stands as a conflict");
     }
     this.#book(index, signed.said, { as: STATED.conflict, stands: BigInt(body.stands) });
+    const { finished_at } = signed.said.payload.usage;
+    const open = { stands: BigInt(body.stands), finished_at, corrected: false };
+    this.#state.evidence.conflicts.set(index, open);
   }
 
   #hold({ at, body, index }: EntryOf<"hold">, signed: Signed): void {
@@ -114,15 +131,20 @@ export class Judgement {
       this.#findings.add("hold-unfounded", { index }, `held as ${body.code}, reason: ${reason}`);
     }
     this.#book(index, signed.said, { as: STATED.hold });
+    const { digest, payload } = signed.said;
+    const { finished_at } = payload.usage;
+    this.#state.evidence.holds.set(index, { digest: digest.slice(), finished_at });
   }
 
   /** Whoever holds a key that has ended must not vouch for more of its counters. */
-  #attestation(index: bigint, { payload }: SaidAttestation, key: Key): void {
+  #attestation(index: bigint, at: string, { payload }: SaidAttestation, key: Key): void {
     if (key.end !== undefined && BigInt(payload.counter) > key.end) {
       const detail = `counter ${payload.counter} attested, the key's last is ${key.end}`;
       this.#findings.add("key-has-ended", { index }, detail);
     } else {
       this.#tallies.counters.attest(key, payload);
+      const both = payload.issued_at < at ? payload.issued_at : at;
+      if (both > key.attested) key.attested = both;
     }
   }
 
@@ -236,6 +258,13 @@ function judge(state: State, key: Key, report: Report, at: string): HoldCode | E
   if (ahead > 0 && BigInt(ahead) > BigInt(state.log.skew_ms)) return "future";
   if (BigInt(duration_ms) > BigInt(state.log.duration_cap_ms)) return "over-cap";
   const rating = rate(state, report, runner);
+  return rating === undefined ? "no-rate" : { ...rating, enrolment: String(key.enrolment) };
+}
+
+/** What two persons let in is rated as if there had been no reason to hold it; without a rate it cannot be. */
+function letIn(state: State, key: Key, report: Report): "no-rate" | Expected {
+  const runner = inForce(state.runners.get(report.runner.uuid), report.usage.finished_at);
+  const rating = runner && rate(state, report, runner);
   return rating === undefined ? "no-rate" : { ...rating, enrolment: String(key.enrolment) };
 }
 

@@ -12,6 +12,7 @@ import {
 } from "./finding.ts";
 import type { KeyAccount } from "./tally/counters.ts";
 import type { Month } from "./tally/months.ts";
+import { writeMicro } from "./tally/record.ts";
 import type { AuditResult } from "./verify.ts";
 
 /** 0 all proven, 1 a finding, 2 something could not be judged. A finding outweighs what is open. */
@@ -33,6 +34,7 @@ export function printResult(result: AuditResult): string {
     ...covered(result),
     ...result.months.map(month),
     ...keys(result.keys),
+    ...approvals(result),
     ...verdict(result),
     ...findings.listed.map((finding) => item(finding, FINDINGS[finding.code])),
     ...more(findings.count - findings.listed.length),
@@ -72,7 +74,13 @@ export function resultJson(result: AuditResult): object {
       duration_ms: String(month.duration),
       compute_ms: decimal(month.compute),
       billable_compute_ms: decimal(month.billable),
+      adjustment_compute_ms: writeMicro(month.adjustment),
     })),
+    issuer_keys: result.issuerKeys.map((key) => ({ ...key, approvals: String(key.approvals) })),
+    decisions: {
+      count: result.decisions.count,
+      listed: result.decisions.listed.map((one) => ({ ...one, index: String(one.index) })),
+    },
     keys: result.keys.map((key) => ({
       kid: key.kid,
       seen: String(key.seen),
@@ -153,8 +161,9 @@ export function instant(seconds: bigint): string {
   return new Date(Number(seconds) * 1000).toISOString();
 }
 
-function month({ billing_month, tracking, jobs, compute, billable }: Month): string {
-  const amounts = `${decimal(compute)} compute-ms, ${decimal(billable)} billable`;
+function month({ adjustment, billable, billing_month, compute, jobs, tracking }: Month): string {
+  const adjusted = adjustment === 0n ? "" : `, ${writeMicro(adjustment)} by adjustments`;
+  const amounts = `${decimal(compute)} compute-ms, ${decimal(billable)} billable${adjusted}`;
   return `  ${billing_month.slice(0, 7)} ${tracking}: ${jobs} jobs, ${amounts}`;
 }
 
@@ -168,6 +177,18 @@ function keys(accounts: readonly KeyAccount[]): string[] {
       .slice(0, KEYS_SHOWN_MAX)
       .map(({ kid, attested, missing }) => `    ${kid}: ${missing} of ${attested} not on the log`),
     ...more(gaps.length - KEYS_SHOWN_MAX),
+  ];
+}
+
+/** Whoever knows the issuers compares: a made-up issuer's key looks like any other. */
+function approvals({ decisions, issuerKeys }: AuditResult): string[] {
+  if (issuerKeys.length === 0) return [];
+  return [
+    `  decisions by two persons: ${decisions.count}`,
+    ...issuerKeys
+      .slice(0, KEYS_SHOWN_MAX)
+      .map((key) => `    ${key.approvals} approvals by key ${key.thumbprint} of ${key.issuer}`),
+    ...more(issuerKeys.length - KEYS_SHOWN_MAX),
   ];
 }
 

@@ -42,7 +42,7 @@ export function rate(state: State, report: Report, runner: EnrolledRunner): Rati
 
   let reason: Rating["not_billable"] = "";
   if (excused) reason = "failure_reason";
-  if (finished_at < state.log.billing_from) reason = "before_billing_from";
+  if (finished_at < state.billingFrom) reason = "before_billing_from";
   if (runner.tracking === "self_managed") reason = "self_managed";
 
   const month = `${finished_at.slice(0, 7)}-01`;
@@ -122,8 +122,8 @@ function writeMicro(value: bigint): string {
 }
 
 /** BYTES §4: the month itself, or the one after the last closing that was not withdrawn. */
-function postingMonth(state: State, month: string): string {
-  const closed = state.closings.at(-1)?.month;
+export function postingMonth({ closings }: State, month: string): string {
+  const closed = closings.at(-1)?.month;
   return closed !== undefined && month <= closed ? monthAfter(closed) : month;
 }
 

@@ -5,11 +5,11 @@
  */
 import type { Checkpoint } from "../src/core/checkpoint.ts";
 import type { Verify } from "../src/core/ed25519.ts";
-import type { EntryOf } from "../src/core/entry.ts";
 import type { Hash, Sha256 } from "../src/core/hash.ts";
 import type { Vkey } from "../src/core/note.ts";
 import type { Policy } from "../src/core/policy.ts";
-import { compareAdopted } from "./archive/adopted.ts";
+import { compareSaid, type SaidRoot } from "./archive/adopted.ts";
+import type { ReadEntry, UnknownEntry } from "./archive/block.ts";
 import {
   Checkpoints,
   isOriginOf,
@@ -22,6 +22,9 @@ import { CheckpointSizes } from "./archive/sizes.ts";
 import { type Surplus, surplus } from "./archive/surplus.ts";
 import { walk } from "./archive/walk.ts";
 import { Books } from "./books.ts";
+import type { ReliedKey } from "./control/decided.ts";
+import type { Decisions, Period } from "./control/decisions.ts";
+import type { IssuerKeys } from "./control/issuer-keys.ts";
 import { CannotLook, endedBy, Findings, type OpenCode } from "./finding.ts";
 import type { Reader } from "./reading/reader.ts";
 import type { Source } from "./source.ts";
@@ -50,6 +53,10 @@ export interface AuditOptions {
   live: boolean;
   /** Figures of this log to hold against the entries. */
   usage: readonly UsageFile[];
+  /** Keys of the issuers by which approvers sign in, as known from elsewhere; undefined: not known. */
+  issuerKeys?: IssuerKeys | undefined;
+  /** Of which days, half-open, decisions are listed; all of them where nothing is said. */
+  decided?: Period | undefined;
   /** Told after every bundle how many entries of how many are done. */
   onProgress?(done: bigint, size: bigint): void;
 }
@@ -77,6 +84,9 @@ export interface AuditResult extends Surplus {
   signatures: bigint;
   keys: KeyAccount[];
   months: Month[];
+  /** Issuers' keys that approvals rest on. */
+  issuerKeys: ReliedKey[];
+  decisions: Decisions;
   findings: Findings;
   open: Findings<OpenCode>;
 }
@@ -126,8 +136,8 @@ async function readThrough(source: Source, options: Reading): Promise<AuditResul
     if (pass > LEARNED_MAX) throw new CannotLook("the log's keys lead on without an end");
     const top = await checkpoints.largest();
     const books = new Books({ ...options, origin: top.origin }, { findings, open });
-    const adoptions = await read(source, top, { ...options, checkpoints, findings, books });
-    await compareAdopted(source, top, { adoptions, hash: options.hash }, findings);
+    const roots = await read(source, top, { ...options, checkpoints, findings, books });
+    await compareSaid(source, top, { roots, hash: options.hash }, findings);
     const { doubts, proven } = checkpoints;
     // What was doubted may rest on a key that the log added below a checkpoint that was trusted.
     const untrusted = doubts.byCode.has("checkpoint-untrusted");
@@ -172,12 +182,21 @@ async function conclude(source: Source, options: Concluding): Promise<AuditResul
   findings.keep(earlier);
   return {
     ...{ log, origin, size, root, note, checkpoints: compared, learned: keys.learned, witnessed },
-    ...{ ...rest, ...closed, limits: limitsOf(source, checkpoints), findings, open },
+    ...{ ...rest, ...closed, findings, open },
+    limits: [...limitsOf(source, checkpoints), ...issuerLimit(options, closed.issuerKeys)],
   };
 }
 
 function limitsOf(source: Source, checkpoints: Checkpoints): string[] {
   return [...(source.limits ?? []), ...checkpoints.limits];
+}
+
+/** Who runs the service could have made up an issuer, as far as the log alone can tell. */
+function issuerLimit({ issuerKeys }: AuditOptions, relied: readonly ReliedKey[]): string[] {
+  if (issuerKeys !== undefined || relied.length === 0) return [];
+  return [
+    "whether issuers have these keys was not asked: give those that they publish (--issuer-keys)",
+  ];
 }
 
 /** Of an audit that ended early nothing is summed up. */
@@ -195,24 +214,29 @@ const NOTHING = {
   signatures: 0n,
   keys: [],
   months: [],
+  issuerKeys: [],
+  decisions: { count: 0, listed: [] },
 };
 
-/** Entries that only the tree can judge, when all others have been. */
-async function read(
-  source: Source,
-  top: Checkpoint,
-  walking: Walking,
-): Promise<EntryOf<"archive_adopted">[]> {
+/** @returns what only the tree can judge, when all entries have been */
+async function read(source: Source, top: Checkpoint, walking: Walking): Promise<SaidRoot[]> {
   const { books, onProgress } = walking;
-  const adoptions: EntryOf<"archive_adopted">[] = [];
+  const roots: SaidRoot[] = [];
   let done = 0n;
   for await (const { entries, width } of walk({ ...walking, source, top })) {
-    for (const { entry, said } of entries) {
-      books.take(entry, said);
-      if (entry.kind === "archive_adopted") adoptions.push(entry);
+    for (const judged of entries) {
+      books.take(judged);
+      roots.push(...rootsOf(judged.entry));
     }
+    await books.settle();
     done += BigInt(width);
     onProgress?.(done, top.size);
   }
-  return adoptions;
+  return roots;
+}
+
+function rootsOf(entry: ReadEntry | UnknownEntry): SaidRoot[] {
+  const { index, kind } = entry;
+  if (kind === "archive_adopted") return [{ ...entry.body, index, code: "archive-adopted" }];
+  return kind === "month_closed" ? [{ ...entry.body, index, code: "month-root" }] : [];
 }

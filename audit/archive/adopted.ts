@@ -1,31 +1,39 @@
-/** What entries say was sealed before another archive stood in for a lost one. */
+/** What entries say of the tree's own roots: what was sealed when an archive was lost, or a month closed. */
 import type { Checkpoint } from "../../src/core/checkpoint.ts";
-import type { EntryOf } from "../../src/core/entry.ts";
 import type { Sha256 } from "../../src/core/hash.ts";
 import { decodeBase64, equal } from "../../src/core/text.ts";
 import { NotProven, Proven } from "../fetch/proven.ts";
-import type { Findings } from "../finding.ts";
+import type { FindingCode, Findings } from "../finding.ts";
 import type { Source } from "../source.ts";
 
+/** An entry that names a root, and the finding that it is not the tree's. */
+export interface SaidRoot {
+  index: bigint;
+  /** Of the tree before the entry. */
+  size: string;
+  root: string;
+  code: FindingCode & ("archive-adopted" | "month-root");
+}
+
 /**
- * Compares each adoption's root with that of the tree, once the walk has held every tile to its entries.
+ * Compares each root with that of the tree, once the walk has held every tile to its entries.
  * The tiles are read again, and so proven again: what is shown now could be another tree's.
  */
-export async function compareAdopted(
+export async function compareSaid(
   source: Source,
   checkpoint: Checkpoint,
-  { adoptions, hash }: { adoptions: readonly EntryOf<"archive_adopted">[]; hash: Sha256 },
+  { roots, hash }: { roots: readonly SaidRoot[]; hash: Sha256 },
   findings: Findings,
 ): Promise<void> {
-  if (adoptions.length === 0) return;
+  if (roots.length === 0) return;
   try {
     const proven = await Proven.open({ sources: [source], checkpoint, hash });
-    for (const { body, index } of adoptions) {
-      const sealed = BigInt(body.size);
-      const root = decodeBase64(body.root);
+    for (const { code, index, root: text, size } of roots) {
+      const sealed = BigInt(size);
+      const root = decodeBase64(text);
       if (root && sealed <= index && equal(root, await proven.root(sealed))) continue;
       const detail = `size ${sealed}, and a root that is not the tree's`;
-      findings.add("archive-adopted", { index }, detail);
+      findings.add(code, { index }, detail);
     }
   } catch (error) {
     if (!(error instanceof NotProven)) throw error;

@@ -45,9 +45,10 @@ export interface Block {
   width: number;
 }
 
-/** An entry in its place, and what an agent says by it. */
+/** An entry in its place, the hash of its bytes, and what an agent says by it. */
 export interface Judged {
   entry: ReadEntry | UnknownEntry;
+  leaf: Hash;
   said: Reading | undefined;
 }
 
@@ -145,7 +146,7 @@ class Walker {
         findings.add("entry-malformed", { index }, "not the canonical bytes of an entry");
       } else if (this.#fits(entry, before)) {
         if (entry.kind === "log_key") this.#pending.logKey = entry;
-        judged.push({ entry, said: found.said });
+        judged.push({ entry, leaf: found.leaf, said: found.said });
       }
     });
     await this.#compare();

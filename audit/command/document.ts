@@ -2,6 +2,7 @@
 import { writeFileSync } from "node:fs";
 import { formatVkey, type Vkey } from "../../src/core/note.ts";
 import { encodeHex } from "../../src/core/text.ts";
+import type { Period } from "../control/decisions.ts";
 import { CannotLook } from "../finding.ts";
 import { readFile } from "../given.ts";
 import { sha256 } from "../native.ts";
@@ -18,6 +19,8 @@ export interface Inputs {
   policy?: string;
   checkpoint: readonly string[];
   usage: readonly string[];
+  issuerKeys?: string;
+  decided?: Period;
   live?: true;
   from?: bigint;
   to?: bigint;
@@ -34,7 +37,7 @@ interface Outcome {
 const SIGNER = "minutebook-audit";
 
 export function documentOf({ exit, inputs, logs, self }: Outcome): object {
-  const { archive, checkpoint, from, live, policy, to, usage, vkeys } = inputs;
+  const { archive, checkpoint, decided, from, issuerKeys, live, policy, to, usage, vkeys } = inputs;
   return {
     version: readVersion(),
     self_test: self,
@@ -44,6 +47,8 @@ export function documentOf({ exit, inputs, logs, self }: Outcome): object {
       ...(policy !== undefined && { policy: digested(policy) }),
       checkpoints: checkpoint.map(digested),
       usage: usage.map(digested),
+      ...(issuerKeys !== undefined && { issuer_keys: digested(issuerKeys) }),
+      ...(decided && { decided }),
       live: live === true,
       ...(from !== undefined && { from: String(from) }),
       ...(to !== undefined && { to: String(to) }),

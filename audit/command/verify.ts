@@ -2,9 +2,11 @@
 import type { Command } from "commander";
 import { isOriginOf, type Kept } from "../archive/checkpoints.ts";
 import { secondsNow } from "../clock.ts";
+import { type Period, readPeriod } from "../control/decisions.ts";
+import type { IssuerKeys } from "../control/issuer-keys.ts";
 import { auditRange, type Range } from "../fetch/range.ts";
 import { CannotLook } from "../finding.ts";
-import { readKept, readTrust, readUsage, type Trust } from "../given.ts";
+import { readIssuerKeysOf, readKept, readTrust, readUsage, type Trust } from "../given.ts";
 import { sha256, verifyNow } from "../native.ts";
 import { exitOf, printRange, printResult, rangeJson, resultJson } from "../print.ts";
 import type { Source } from "../source.ts";
@@ -32,6 +34,8 @@ interface VerifyOptions extends RangeOptions {
   policy?: string;
   checkpoint: string[];
   usage: string[];
+  issuerKeys?: string;
+  decided?: Period;
   tokenFile?: string;
   live?: true;
   json?: true;
@@ -42,6 +46,8 @@ interface VerifyOptions extends RangeOptions {
 interface Given extends Trust {
   kept: readonly Kept[];
   usage: readonly UsageFile[];
+  issuerKeys?: IssuerKeys;
+  decided?: Period;
   live: boolean;
   range: Range | undefined;
 }
@@ -80,6 +86,11 @@ export const addVerify: AddCommand = (program, output, done) => {
       [],
     )
     .option("--usage <file>", "an answer of GET /v1/usage, in JSON; may come again", collect, [])
+    .option(
+      "--issuer-keys <file>",
+      "JWKS of the issuers by which approvers sign in: no other keys of theirs are taken",
+    )
+    .option("--decided <from..to>", "list only decisions of these days, half-open", readPeriod)
     .option("--live", "the log is being written: entries past the largest checkpoint are no matter")
     .option("--json", "print the outcome as JSON")
     .option("--sign <key>", "sign the outcome with this Ed25519 key (PKCS #8 PEM); needs --out")
@@ -111,8 +122,11 @@ async function verifyArchive(
 ): Promise<Exit> {
   const sealed = signDocument(options);
   const range = rangeOf(options);
-  if (range !== undefined && options.checkpoint.length + options.usage.length > 0) {
-    throw new CannotLook("--checkpoint and --usage are held to whole logs, and not to a range");
+  const { checkpoint, decided, issuerKeys, usage } = options;
+  const whole = checkpoint.length + usage.length > 0 || (issuerKeys ?? decided) !== undefined;
+  if (range !== undefined && whole) {
+    const names = "--checkpoint, --usage, --issuer-keys and --decided";
+    throw new CannotLook(`${names} are held to whole logs, and not to a range`);
   }
   const self = await testSelf();
   const place = await openPlace(archive, log, options.tokenFile);
@@ -123,6 +137,8 @@ async function verifyArchive(
     ...trust,
     kept: options.checkpoint.map((name) => readKept(name, { vkeys, verify: verifyNow }, logs)),
     usage: options.usage.map((name) => readUsage(name, logs)),
+    ...(issuerKeys !== undefined && { issuerKeys: readIssuerKeysOf(issuerKeys) }),
+    ...(decided && { decided }),
     live: options.live === true,
     range,
   };

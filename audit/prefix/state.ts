@@ -3,8 +3,13 @@
  * scanned from their end. Written without a look at the service's own prefix, so that a fault of the
  * one is no fault of the other.
  */
+import type { Verify } from "../../src/core/ed25519.ts";
 import type { Body, EnrolledRunner, EntryOf } from "../../src/core/entry.ts";
+import type { Sha256 } from "../../src/core/hash.ts";
 import type { Tracking } from "../../src/core/unit.ts";
+import type { Decided } from "../control/decided.ts";
+import type { Evidence } from "../evidence/state.ts";
+import type { Money } from "../money/state.ts";
 
 export interface Key {
   kid: string;
@@ -12,6 +17,10 @@ export interface Key {
   /** Indices of the enrolment it belongs to, and of its own entry. */
   enrolment: bigint;
   index: bigint;
+  /** Of its own entry. */
+  at: string;
+  /** Of its attestations: the latest that both `issued_at` and the entry's `at` have come to. */
+  attested: string;
   /** The last counter that is welcome, once it has ended. */
   end: bigint | undefined;
   revoked: boolean;
@@ -19,11 +28,28 @@ export interface Key {
 
 type At<T> = T & { index: bigint };
 
+/** A cut-off that was not withdrawn, and whether its month is closed. */
+export interface Closing {
+  index: bigint;
+  at: string;
+  month: string;
+  closed: boolean;
+}
+
 export interface State {
   id: string;
   /** Of its checkpoints. */
   origin: string;
   log: Body<"log">;
+  tools: { hash: Sha256; verify: Verify };
+  /** By the newest `mode`, or entry 0 where there is none. */
+  control: "single" | "dual";
+  billingFrom: string;
+  /** Systems whose events change limits, packs, classes and accounts without a person. */
+  sources: ReadonlySet<string>;
+  decided: Decided;
+  evidence: Evidence;
+  money: Money;
   keys: Map<string, Key>;
   /** Kid of a successor to the key that named it. */
   heirs: Map<string, Key>;
@@ -35,13 +61,12 @@ export interface State {
   /** By project. */
   classes: Map<string, Body<"project_class">[]>;
   /** By namespace. */
-  limits: Map<string, At<Body<"quota">>[]>;
-  /** By source and the source's name for it: the newest version. */
-  packs: Map<string, Body<"pack">>;
+  limits: Map<string, (At<Body<"quota">> & { at: string })[]>;
+  /** By source and the source's name for it: all versions. */
+  packs: Map<string, At<Body<"pack">>[]>;
   /** The newest that was announced. */
   service: Body<"service"> | undefined;
-  /** Closings that were not withdrawn. */
-  closings: { index: bigint; month: string }[];
+  closings: Closing[];
   /** The log's own keys by purpose. Each begins with one that no entry added: `FIRST_KEY`. */
   logKeys: Record<Body<"log_key">["purpose"], Map<string, "added" | "retired">>;
 }
@@ -49,11 +74,17 @@ export interface State {
 /** Stands for a key whose vkey the log has not said yet. */
 export const FIRST_KEY = "";
 
-export function startState({ body, log }: EntryOf<"log">, origin: string): State {
+export function startState(
+  { body, log }: EntryOf<"log">,
+  parts: Pick<State, "decided" | "evidence" | "money" | "origin" | "tools">,
+): State {
   return {
+    ...parts,
     id: log,
-    origin,
     log: body,
+    control: body.control,
+    billingFrom: body.billing_from,
+    sources: new Set(),
     keys: new Map(),
     heirs: new Map(),
     enrolments: new Map(),

@@ -9,21 +9,23 @@ export interface Month {
   duration: bigint;
   compute: bigint;
   billable: bigint;
+  /** What adjustments add to both. */
+  adjustment: bigint;
 }
 
 export class Months {
   readonly #months = new Map<string, Month>();
 
   take({ keys, duration, compute, billable }: Charge): void {
-    const { billing_month, tracking } = keys;
-    const key = `${billing_month} ${tracking}`;
-    const zero = { jobs: 0n, duration: 0n, compute: 0n, billable: 0n };
-    const month = this.#months.get(key) ?? { billing_month, tracking, ...zero };
-    this.#months.set(key, month);
+    const month = this.#month(keys.billing_month, keys.tracking);
     month.jobs += 1n;
     month.duration += duration;
     month.compute += compute;
     if (billable) month.billable += compute;
+  }
+
+  adjust({ amount, billing_month }: { amount: bigint; billing_month: string }): void {
+    this.#month(billing_month, "hosted").adjustment += amount;
   }
 
   /** In the order of months. */
@@ -31,5 +33,13 @@ export class Months {
     return Array.from(this.#months.entries())
       .sort(([a], [b]) => (a < b ? -1 : 1))
       .map(([, month]) => month);
+  }
+
+  #month(billing_month: string, tracking: string): Month {
+    const key = `${billing_month} ${tracking}`;
+    const zero = { jobs: 0n, duration: 0n, compute: 0n, billable: 0n, adjustment: 0n };
+    const month = this.#months.get(key) ?? { billing_month, tracking, ...zero };
+    this.#months.set(key, month);
+    return month;
   }
 }

@@ -1,5 +1,6 @@
 /** Figures taken from the service, as `GET /v1/usage` answers, held against what the entries give. */
 import type { Findings, OpenCode } from "../finding.ts";
+import { micro } from "./record.ts";
 
 /** One usage entry's part in every sum. Amounts in 10⁻⁶ compute-milliseconds. */
 export interface Charge {
@@ -44,14 +45,26 @@ export interface UsageFile {
   totals: Said;
 }
 
+/** `compute` as charged; what adjustments add is in `billable`, and in what is shown, as well. */
 interface Sums {
   jobs: bigint;
   duration: bigint;
   compute: bigint;
+  adjustment: bigint;
   billable: bigint;
 }
 
+const NOTHING: Readonly<Sums> = {
+  jobs: 0n,
+  duration: 0n,
+  compute: 0n,
+  adjustment: 0n,
+  billable: 0n,
+};
+
 export interface Said extends Sums {
+  /** Charged and adjusted. */
+  net: bigint;
   /** As shown: rounded from the exact sums, so they are compared too. */
   compute_minutes: string;
   amount_used: string;
@@ -59,7 +72,7 @@ export interface Said extends Sums {
 }
 
 const INTEGER = /^(?:0|[1-9][0-9]{0,38})$/;
-const AMOUNT = /^(0|[1-9][0-9]{0,39})\.([0-9]{6})$/;
+const AMOUNT = /^-?(?:0|[1-9][0-9]{0,39})\.[0-9]{6}$/;
 const MICRO_PER_MINUTE = 60_000_000_000n;
 
 /** Undefined unless the text is an answer of `GET /v1/usage` in its JSON form. */
@@ -95,19 +108,33 @@ export class UsageCheck {
   }
 
   take({ index, keys, duration, compute, billable }: Charge): void {
-    if (index >= this.#file.asOf || !this.#file.covers(keys)) return;
-    const key = JSON.stringify(this.#file.group.map((name) => keys[name]));
-    if (!this.#file.rows.has(key)) {
-      this.#missing ??= { count: 0n, first: index, key };
-      this.#missing.count += 1n;
-      return;
-    }
-    const sums = this.#sums.get(key) ?? { jobs: 0n, duration: 0n, compute: 0n, billable: 0n };
-    this.#sums.set(key, sums);
+    const sums = this.#of(index, keys);
+    if (sums === undefined) return;
     sums.jobs += 1n;
     sums.duration += duration;
     sums.compute += compute;
     if (billable) sums.billable += compute;
+  }
+
+  adjust({ amount, index, keys }: Pick<Charge, "index" | "keys"> & { amount: bigint }): void {
+    const sums = this.#of(index, keys);
+    if (sums === undefined) return;
+    sums.adjustment += amount;
+    sums.billable += amount;
+  }
+
+  /** Undefined for what the file does not cover, and for what it should have a row for and has none. */
+  #of(index: bigint, keys: Charge["keys"]): Sums | undefined {
+    if (index >= this.#file.asOf || !this.#file.covers(keys)) return undefined;
+    const key = JSON.stringify(this.#file.group.map((name) => keys[name]));
+    if (!this.#file.rows.has(key)) {
+      this.#missing ??= { count: 0n, first: index, key };
+      this.#missing.count += 1n;
+      return undefined;
+    }
+    const sums = this.#sums.get(key) ?? { ...NOTHING };
+    this.#sums.set(key, sums);
+    return sums;
   }
 
   /** `size`: entries that the walk covered. */
@@ -117,14 +144,14 @@ export class UsageCheck {
       open.add("usage-as-of", { path: name }, `as of ${asOf}, the checkpoint covers ${size}`);
       return;
     }
-    const all = { jobs: 0n, duration: 0n, compute: 0n, billable: 0n };
+    const all = { ...NOTHING };
     for (const [key, said] of rows) {
-      const sums = this.#sums.get(key) ?? { jobs: 0n, duration: 0n, compute: 0n, billable: 0n };
-      const detail = difference(said, sums);
+      const detail = difference(said, this.#sums.get(key) ?? NOTHING);
       if (detail !== "") findings.add("usage-row", { path: name }, `${key}: ${detail}`);
       all.jobs += said.jobs;
       all.duration += said.duration;
       all.compute += said.compute;
+      all.adjustment += said.adjustment;
       all.billable += said.billable;
     }
     const detail = difference(totals, all);
@@ -132,17 +159,23 @@ export class UsageCheck {
     if (this.#missing !== undefined) {
       const { count, first, key } = this.#missing;
       const where = { index: first, path: name };
-      findings.add("usage-row-missing", where, `${count} jobs have no row, the first ${key}`);
+      findings.add(
+        "usage-row-missing",
+        where,
+        `${count} jobs or adjustments have no row, the first ${key}`,
+      );
     }
   }
 }
 
 /** Names each figure that differs, with what the entries give. */
 function difference(said: Said, sums: Sums): string {
+  const net = sums.compute + sums.adjustment;
   const expected: Said = {
     ...sums,
-    compute_minutes: minutes(sums.compute, 4),
-    amount_used: minutes(sums.compute, 2),
+    net,
+    compute_minutes: minutes(net, 4),
+    amount_used: minutes(net, 2),
     shared_runners_duration: String(sums.duration / 1000n),
   };
   return (Object.keys(expected) as (keyof Said)[])
@@ -151,11 +184,13 @@ function difference(said: Said, sums: Sums): string {
     .join("; ");
 }
 
-/** Half up. */
-function minutes(micro: bigint, places: number): string {
+/** Half away from zero, which has no sign. */
+function minutes(amount: bigint, places: number): string {
   const scale = 10n ** BigInt(places);
-  const rounded = (2n * micro * scale + MICRO_PER_MINUTE) / (2n * MICRO_PER_MINUTE);
-  return `${rounded / scale}.${String(rounded % scale).padStart(places, "0")}`;
+  const size = amount < 0n ? -amount : amount;
+  const rounded = (2n * size * scale + MICRO_PER_MINUTE) / (2n * MICRO_PER_MINUTE);
+  const text = `${rounded / scale}.${String(rounded % scale).padStart(places, "0")}`;
+  return amount < 0n && rounded > 0n ? `-${text}` : text;
 }
 
 /** Undefined for a member that this version does not know: what it leaves out cannot be summed again. */
@@ -184,15 +219,17 @@ function readGroup(value: unknown): UsageKey[] | undefined {
 function readSaid(value: unknown): Said | undefined {
   const row = record(value);
   if (row === undefined) return undefined;
-  const compute = readAmount(row["compute_ms"]);
-  const billable = readAmount(row["billable_compute_ms"]);
+  const [compute, adjustment, net, billable] = AMOUNTS.map((name) => readAmount(row[name]));
   const { jobs, duration_ms, compute_minutes, amount_used, shared_runners_duration } = row;
   if (!isInteger(jobs) || !isInteger(duration_ms)) return undefined;
-  if (compute === undefined || billable === undefined) return undefined;
+  if (compute === undefined || adjustment === undefined) return undefined;
+  if (net === undefined || billable === undefined) return undefined;
   return {
     jobs: BigInt(jobs),
     duration: BigInt(duration_ms),
     compute,
+    adjustment,
+    net,
     billable,
     compute_minutes: String(compute_minutes),
     amount_used: String(amount_used),
@@ -200,9 +237,15 @@ function readSaid(value: unknown): Said | undefined {
   };
 }
 
+const AMOUNTS = [
+  "gross_compute_ms",
+  "adjustment_compute_ms",
+  "compute_ms",
+  "billable_compute_ms",
+] as const;
+
 function readAmount(value: unknown): bigint | undefined {
-  const [, whole, decimals] = (typeof value === "string" && AMOUNT.exec(value)) || [];
-  return whole === undefined ? undefined : BigInt(`${whole}${decimals}`);
+  return typeof value === "string" && AMOUNT.test(value) ? micro(value) : undefined;
 }
 
 function isInteger(value: unknown): value is string {

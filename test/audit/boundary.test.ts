@@ -1,6 +1,7 @@
 /** Where one step more would decide otherwise: honest entries on both sides of every edge are proven. */
 import { expect, test } from "vitest";
 import { auditFiles, filesOf } from "./archive.ts";
+import { account, close, ready } from "./closing.ts";
 import { agentOf, card, LONG_AGO, limit, line, NOW, SALT, TestLog } from "./log.ts";
 
 const BY = { approval: "", by: "finance", salt: SALT };
@@ -117,12 +118,14 @@ test("a build belongs to the month of its last millisecond, and a closed month's
     "2026-10-01T00:00:00.000Z",
     "2026-10-31T23:59:59.999Z",
   ];
+  log.write("account", account());
   for (const finished of edges) log.submit(agent, { finished });
-  log.write("month_closing", { ...BY, month: "2026-09-01" });
+  close(log, "2026-09-01");
   for (const finished of edges) log.submit(agent, { finished });
-  log.at = "2027-01-01T00:00:00.000Z";
-  for (const month of ["2026-10-01", "2026-11-01", "2026-12-01"]) {
-    log.write("month_closing", { ...BY, month });
+  close(log, "2026-10-01");
+  for (const month of ["2026-11-01", "2026-12-01"]) {
+    ready(log, month, [agent]);
+    close(log, month);
   }
   log.submit(agent, { finished: "2026-12-31T23:59:59.999Z" });
   const { months } = await auditFiles(filesOf(log));

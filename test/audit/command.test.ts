@@ -115,6 +115,8 @@ test("a usage file is held against its log", async () => {
   const figures = {
     jobs: "1",
     duration_ms: "60000",
+    gross_compute_ms: "60000.000000",
+    adjustment_compute_ms: "0.000000",
     compute_ms: "60000.000000",
     billable_compute_ms: "60000.000000",
     compute_minutes: "1.0000",

@@ -1,5 +1,4 @@
 import { describe, expect, test } from "vitest";
-import { exitOf } from "../../audit/print.ts";
 import { type Body, decodeEntry } from "../../src/core/entry.ts";
 import { TYP } from "../../src/core/report.ts";
 import { auditFiles, filesOf, said } from "./archive.ts";
@@ -266,16 +265,4 @@ test("an attestation that comes again, or late, takes nothing back", async () =>
   const { findings, keys } = await auditFiles(filesOf(log));
   expect(findings.count).toBe(0);
   expect(keys.find(({ kid }) => kid === agent.kid)?.attested).toBe(9n);
-});
-
-test("a released hold cannot be judged yet, and is never a pass", async () => {
-  const { log } = honestLog();
-  const agent = log.enrol(9, [{ ...RUNNER, uuid: "runner-a" }]);
-  const body = log.usage(agent);
-  const hold = log.force("hold", { code: "future", jws: body.jws });
-  log.force("usage", { ...body, hold });
-  const result = await auditFiles(filesOf(log));
-  expect(said(result).codes).toEqual(["hold-unfounded"]);
-  expect(result.open.first?.code).toBe("released-hold");
-  expect(exitOf(result)).toBe(1);
 });

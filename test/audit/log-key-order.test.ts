@@ -1,14 +1,13 @@
 /** Both judge the order of a log's keys, each by an implementation of its own. */
 import { expect, test } from "vitest";
-import { Findings } from "../../audit/finding.ts";
-import { Admission } from "../../audit/prefix/admission.ts";
-import { startState } from "../../audit/prefix/state.ts";
+import { Findings, type OpenCode } from "../../audit/finding.ts";
+import { admit } from "../../audit/prefix/admission.ts";
 import type { Body, EntryOf } from "../../src/core/entry.ts";
 import { decodeEntry } from "../../src/core/entry.ts";
 import { LogKeys } from "../../src/core/log-key.ts";
 import { LOG_ID, NOW, SALT, TestLog } from "./log.ts";
+import { stateOf } from "./state.ts";
 
-const ORIGIN = `test/${LOG_ID}`;
 const LENGTH = 5;
 
 type Change = Body<"log_key">;
@@ -37,11 +36,11 @@ function refused(changes: readonly Change[]): boolean {
 
 function found(changes: readonly Change[]): boolean {
   const findings = new Findings();
-  const state = startState(FIRST, ORIGIN);
-  const admission = new Admission(state, { findings, open: new Findings() }, () => false);
+  const state = stateOf(FIRST);
   for (const [i, body] of changes.entries()) {
     const place = { at: NOW, log: LOG_ID, index: BigInt(i + 1), prev: new Uint8Array(32) };
-    admission.admit({ kind: "log_key", body, ...place });
+    const outcome = { findings, open: new Findings<OpenCode>() };
+    admit(state, { kind: "log_key", body, ...place }, place.prev, outcome);
   }
   return findings.byCode.has("log-key-order");
 }

@@ -26,7 +26,7 @@ const OF_NODE = [
   "audit/watch/state.ts",
   "audit/witness/",
 ];
-const PORTABLE = /^(?:zod|@noble\/.*)$/;
+const PORTABLE = /^(?:zod|jose|@noble\/.*)$/;
 
 const files = readdirSync(join(ROOT, "audit"), { recursive: true, encoding: "utf8" })
   .filter((name) => name.endsWith(".ts"))

@@ -33,6 +33,7 @@ test("what the log comes to is said by month and tracking, exactly", async () =>
       duration: 60_001n + 3n + 4n * 60_000n,
       compute: 60_001_000_000n + 1_500_000n + fork + 2n * 60_000_000_000n,
       billable: 60_001_000_000n + 1_500_000n + fork + 2n * 60_000_000_000n,
+      adjustment: 0n,
     },
     {
       billing_month: "2026-11-01",
@@ -41,6 +42,7 @@ test("what the log comes to is said by month and tracking, exactly", async () =>
       duration: 60_000n,
       compute: 60_000_000_000n,
       billable: 0n,
+      adjustment: 0n,
     },
   ]);
 });
@@ -75,7 +77,7 @@ test("an entry of an unknown kind is never a pass, and its place is checked all 
     at: NOW,
     body: {},
     index: `${index}`,
-    kind: "adjustment",
+    kind: "opening_balance",
     log: log.id,
     prev,
     v: "1",

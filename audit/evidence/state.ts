@@ -1,0 +1,56 @@
+/** What others saw and what differs, as the entries so far have said it. */
+import type { Body } from "../../src/core/entry.ts";
+import type { Once } from "../tally/once.ts";
+
+export interface Span {
+  from: string;
+  to: string;
+}
+
+export interface Evidence {
+  /** Open breaks: the usage month that each concerns. */
+  breaks: Map<bigint, { month: string }>;
+  /** Of all breaks. */
+  fingerprints: Once;
+  /** By runner: what the platform's lists cover, in the order of time and apart from each other. */
+  coverage: Map<string, Span[]>;
+  environment: Body<"environment"> | undefined;
+  /** The last day that has an access digest, and the last that was verified; `""` before the first. */
+  accessDay: string;
+  verifiedDay: string;
+  /** Entries by kind, source and the day that they were written on. */
+  events: Map<string, bigint>;
+  /** Open holds and conflicts. */
+  holds: Map<bigint, OpenHold>;
+  conflicts: Map<bigint, OpenConflict>;
+  /** A hold that the entry before has released. */
+  released: bigint | undefined;
+}
+
+export interface OpenHold {
+  /** Of its report. */
+  digest: Uint8Array;
+  finished_at: string;
+}
+
+export interface OpenConflict {
+  stands: bigint;
+  finished_at: string;
+  /** Whether an adjustment of what stands has come since. */
+  corrected: boolean;
+}
+
+export function startEvidence(fingerprints: Once): Evidence {
+  return {
+    fingerprints,
+    breaks: new Map(),
+    coverage: new Map(),
+    environment: undefined,
+    accessDay: "",
+    verifiedDay: "",
+    events: new Map(),
+    holds: new Map(),
+    conflicts: new Map(),
+    released: undefined,
+  };
+}
