@@ -54,20 +54,22 @@ function nextOf(text: string, letter: string, from: number): number {
 export function hidesMember(text: string): boolean {
   /** The names of each open object; undefined for an array. */
   const open: (Set<string> | undefined)[] = [];
-  let last = "";
+  let start = 0;
+  let end = 0;
   for (let i = 0; i < text.length; i += 1) {
     const letter = text.charCodeAt(i);
     if (letter === QUOTE) {
       // Whole, so that no brace or comma inside is taken for structure.
-      const end = endOfString(text, i);
-      last = text.slice(i, end + 1);
+      start = i;
+      end = endOfString(text, i);
       i = end;
     } else if (letter === OPEN_OBJECT) open.push(new Set());
     else if (letter === OPEN_ARRAY) open.push(undefined);
     else if (letter === CLOSE_OBJECT || letter === CLOSE_ARRAY) open.pop();
     else if (letter === COLON) {
       const names = open.at(-1);
-      const name: string = last.includes("\\") ? JSON.parse(last) : last.slice(1, -1);
+      const inside = text.slice(start + 1, end);
+      const name: string = inside.includes("\\") ? JSON.parse(`"${inside}"`) : inside;
       if (name === "__proto__" || names?.has(name)) return true;
       names?.add(name);
     }

@@ -127,7 +127,7 @@ function readDone(figures: Figures, text: string): Done {
   const [live = "", held = "", digits] = text.split(",");
   if (digits === undefined) throw new Error("live: not an answer of the script");
   const sum = BigInt(live);
-  const results = Array.from(digits, readResult);
+  const results = digits.length === 1 ? [readResult(digits)] : Array.from(digits, readResult);
   return { kind: "done", figures, live: sum, reserved: BigInt(held) - sum, results };
 }
 
