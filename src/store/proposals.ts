@@ -81,7 +81,7 @@ export async function readOverdue(
 
 /** The entry that stands for an approval. */
 export async function readUse(
-  tx: Transaction,
+  tx: Reader,
   log: string,
   approval: bigint,
 ): Promise<bigint | undefined> {

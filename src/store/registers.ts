@@ -26,16 +26,20 @@ export async function readRegister(
   `;
 }
 
-/** The newest of its kind. */
+/** Above every index that an entry can have. */
+const ANY_INDEX = 2n ** 63n - 1n;
+
+/** The newest of its kind, or the newest below an index. */
 export async function readNewest(
   sql: Sql | Transaction,
   log: string,
   kind: "visibility" | "archive_adopted" | "role_mapping" | "access_digest",
+  below: bigint = ANY_INDEX,
 ): Promise<RegisteredEntry | undefined> {
   const [newest] = await sql<RegisteredEntry[]>`
     select index, leaf, bytes
     from entries
-    where log = ${log} and kind = ${kind}
+    where log = ${log} and kind = ${kind} and index < ${below}
       and kind not in ('usage', 'disposition', 'attestation')
     order by index desc
     limit 1

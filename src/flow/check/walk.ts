@@ -18,6 +18,7 @@ import {
 } from "../../store/snapshots.ts";
 import { Beside } from "./beside.ts";
 import { differences, finding } from "./compare.ts";
+import { decisionRules } from "./decision.ts";
 import { citedBy, derive } from "./derive.ts";
 import type { Finding, Unread } from "./event.ts";
 import { admission, rejudge } from "./judgement.ts";
@@ -158,6 +159,9 @@ export class Walk {
     const { sql } = this.#snapshot;
     if (entry.index > 0n) {
       const earlier = await earlierVersion(entry, sql);
+      for await (const [expected, found] of decisionRules(entry, prefix, sql)) {
+        yield finding(place, "bytes", expected, found);
+      }
       for (const [expected, found] of admission(entry, prefix, earlier)) {
         yield finding(place, "bytes", expected, found);
       }

@@ -8,18 +8,22 @@ import { isPartOfRun } from "../../core/beside.ts";
 import type { Entry, EntryOf } from "../../core/entry.ts";
 import type { Prefix } from "../../core/prefix.ts";
 import { Problem } from "../../core/problem.ts";
-import type { Transaction } from "../../store/connect.ts";
+import type { Sql, Transaction } from "../../store/connect.ts";
 import { readUse } from "../../store/proposals.ts";
 import { newestMapping, standing } from "./standing.ts";
 
 /**
- * @param prefix before the entry
+ * @param prefix of the entries before it
  * @throws Problem `approval-required`, `approver-needed`
  */
-export async function assertDecided(tx: Transaction, prefix: Prefix, entry: Entry): Promise<void> {
+export async function assertDecided(
+  tx: Sql | Transaction,
+  prefix: Prefix,
+  entry: Entry,
+): Promise<void> {
   const { body, index, kind, log } = entry;
   if (kind === "mode" && body.control === "dual") {
-    const grants = (await newestMapping(tx, log)) ?? [];
+    const grants = (await newestMapping(tx, log, index)) ?? [];
     if (!hasApprover(grants)) throw new Problem("approver-needed");
   }
   if (prefix.control === "single") return;
@@ -29,12 +33,16 @@ export async function assertDecided(tx: Transaction, prefix: Prefix, entry: Entr
   if (!("approval" in body)) return;
   if (body.approval !== "") return await assertApproved(tx, entry, BigInt(body.approval));
   // The first has nobody to approve it; without one nobody could ever approve anything.
-  if (kind === "role_mapping" && (await newestMapping(tx, log)) !== undefined) {
+  if (kind === "role_mapping" && (await newestMapping(tx, log, index)) !== undefined) {
     throw new Problem("approval-required");
   }
 }
 
-async function assertApproved(tx: Transaction, entry: Entry, approval: bigint): Promise<void> {
+async function assertApproved(
+  tx: Sql | Transaction,
+  entry: Entry,
+  approval: bigint,
+): Promise<void> {
   const { body, kind, log, at } = entry;
   const approved = await standing(tx, log, "approval", approval);
   const asked = approved && (await standing(tx, log, "proposal", BigInt(approved.body.proposal)));
@@ -46,7 +54,7 @@ async function assertApproved(tx: Transaction, entry: Entry, approval: bigint): 
 }
 
 /** What a credit run gives comes under its approval, and names the run. */
-async function isOfRun(tx: Transaction, entry: Entry, approval: bigint): Promise<boolean> {
+async function isOfRun(tx: Sql | Transaction, entry: Entry, approval: bigint): Promise<boolean> {
   const index = await readUse(tx, entry.log, approval);
   const run = index === undefined ? undefined : await standing(tx, entry.log, "credit_run", index);
   if (run === undefined) return false;

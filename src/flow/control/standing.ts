@@ -22,12 +22,13 @@ export async function standing<K extends Kind>(
   return { ...(entry as EntryOf<K>), leaf: stored.leaf };
 }
 
-/** Who holds which role on a log; undefined: no entry says so. */
+/** Who holds which role on a log, or held before an index; undefined: no entry says so. */
 export async function newestMapping(
   sql: Sql | Transaction,
   log: string,
+  below?: bigint,
 ): Promise<readonly MappedRole[] | undefined> {
-  const found = await readNewest(sql, log, "role_mapping");
+  const found = await readNewest(sql, log, "role_mapping", below);
   if (found === undefined) return undefined;
   const entry = decodeEntry(found.bytes);
   if (typeof entry === "string" || entry.kind !== "role_mapping") {

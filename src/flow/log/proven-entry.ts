@@ -16,6 +16,7 @@ import { readReports } from "../../store/reports.ts";
 import { citedBy, type Derived, derive } from "../check/derive.ts";
 import { rejudge } from "../check/judgement.ts";
 import { earlierVersion, unnamed } from "../check/unnamed.ts";
+import { assertDecided } from "../control/decided.ts";
 import { provenClaim, provenRotation } from "../key/statement.ts";
 import { examine } from "../report/examine.ts";
 
@@ -30,7 +31,7 @@ interface Before {
  * Would append have written just this after these? Signatures are verified under the keys of the
  * prefix, reports judged and rated again, all else admitted. What a person says without a signature
  * and no later entry could take back proves nothing: keys of the log, who may read it, whose archive
- * it has.
+ * it has; nor does what a second person said, since the key that verifies it could be anybody's.
  */
 export async function isProven(entry: Entry, before: Before): Promise<boolean> {
   switch (entry.kind) {
@@ -44,6 +45,10 @@ export async function isProven(entry: Entry, before: Before): Promise<boolean> {
     case "log_key":
     case "visibility":
     case "archive_adopted":
+    case "mode":
+    case "role_mapping":
+    case "issuer_key":
+    case "approval":
       return false;
     default:
       return await isAdmitted(entry, before);
@@ -99,6 +104,7 @@ async function isAdmitted(entry: Admitted, { tx, prefix }: Before): Promise<bool
   try {
     await assertSigned(entry, prefix);
     admit(prefix, entry.kind, entry.body, entry.at);
+    await assertDecided(tx, prefix, entry);
     if (entry.kind === "pack") assertFollows(await earlierVersion(entry, tx), entry.body);
     return true;
   } catch (error) {
