@@ -106,6 +106,10 @@ async function money(): Promise<void> {
     await tell(`PUT /v1/quotas/${log}/7`, { json: { ...limit, source_version } });
     const pack = { namespace_id: "7", pack_id: "1", minutes: "5000", source: "portal" };
     await tell("POST /v1/packs", { json: { log, ...pack, source_version } });
+    const account = { account_id: "A-1", source: "portal", source_version };
+    for (const path of ["", "/7"]) {
+      await tell(`PUT /v1/accounts/${log}${path}`, { json: account });
+    }
   }
 }
 
