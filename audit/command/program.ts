@@ -6,6 +6,7 @@ import { addDiff } from "./diff.ts";
 import { COULD_NOT_LOOK, type Exit, type Output, reason } from "./output.ts";
 import { addProve } from "./prove.ts";
 import { addReport } from "./report.ts";
+import { addStatement } from "./statement.ts";
 import { addVerify } from "./verify.ts";
 import { addWatch } from "./watch.ts";
 import { addWitness } from "./witness.ts";
@@ -17,6 +18,7 @@ const COMMANDS = [
   addReport,
   addProve,
   addCheckProof,
+  addStatement,
   addWatch,
   addWitness,
 ];

@@ -13,13 +13,7 @@ import { readHere } from "../reading/reader.ts";
 import type { Source } from "../source.ts";
 import { memoryPiles } from "../tally/memory.ts";
 import { type AuditOptions, type AuditResult, audit } from "../verify.ts";
-import {
-  GOLDEN_CHECKPOINT,
-  GOLDEN_ENTRIES,
-  GOLDEN_LOG,
-  GOLDEN_TILE,
-  GOLDEN_VKEY,
-} from "./golden.ts";
+import { GOLDEN, GOLDEN_APPROVAL, type Golden } from "./golden.ts";
 
 export interface SelfTest {
   name: string;
@@ -60,7 +54,9 @@ export const ED25519_ANSWER = {
 };
 
 export async function selfTest(tools: Tools): Promise<SelfTest[]> {
-  const [log, twin] = [await auditGolden(GOLDEN_ENTRIES, tools), await auditTwin(tools)];
+  const [log, twin] = [await auditGolden(GOLDEN, tools), await auditTwin(tools)];
+  const approved = await auditGolden(GOLDEN_APPROVAL, tools);
+  const forged = await auditForged(tools);
   const proven = log.findings.count + log.open.count === 0 && log.kinds.get("usage") === 1n;
   const { byCode, first } = twin.findings;
   return [
@@ -69,6 +65,11 @@ export async function selfTest(tools: Tools): Promise<SelfTest[]> {
     { name: "ed25519-bad", passed: !holds(1, tools) },
     { name: "golden-log", passed: proven },
     { name: "tampered-twin", passed: byCode.has("entry-altered") && first?.index === TAMPERED },
+    { name: "golden-approval", passed: approved.findings.count === 0 && decides(approved) },
+    {
+      name: "forged-approval",
+      passed: forged.findings.byCode.has("approval-signature") || unable(forged),
+    },
   ];
 }
 
@@ -85,17 +86,36 @@ function holds(flip: 0 | 1, { verify }: Tools): boolean {
   return verdict(ED25519_ANSWER.signature, message, ED25519_ANSWER.publicKey, verify);
 }
 
-/** The same log, but that its job is said to have cost nothing. */
-async function auditTwin(tools: Tools): Promise<AuditResult> {
-  const entries = GOLDEN_ENTRIES.map((entry) => entry.replace('"60000.000000"', '"0.000000"'));
-  return await auditGolden(entries, tools);
+/** Where the page has no WebCrypto nobody can say whose token it is: that is open, and never a pass. */
+function unable({ open }: AuditResult): boolean {
+  return open.byCode.has("approval-unverified");
 }
 
-async function auditGolden(entries: readonly string[], tools: Tools): Promise<AuditResult> {
-  const vkey = parseVkey(GOLDEN_VKEY);
-  return await audit(goldenSource(entries), {
+function decides(result: AuditResult): boolean {
+  return result.decisions.count === 1 && (result.open.count === 0 || unable(result));
+}
+
+/** The same log, but that its job is said to have cost nothing. */
+async function auditTwin(tools: Tools): Promise<AuditResult> {
+  const entries = GOLDEN.entries.map((entry) => entry.replace('"60000.000000"', '"0.000000"'));
+  return await auditGolden({ ...GOLDEN, entries }, tools);
+}
+
+/** The same log, but that a letter in the middle of the token's signature is another. */
+async function auditForged(tools: Tools): Promise<AuditResult> {
+  const entries = GOLDEN_APPROVAL.entries.map((entry) =>
+    entry.replace(/(?<=\.[\w-]{40})[\w-](?=[\w-]{45}"\},"index")/, (letter) =>
+      letter === "A" ? "B" : "A",
+    ),
+  );
+  return await auditGolden({ ...GOLDEN_APPROVAL, entries }, tools);
+}
+
+async function auditGolden(golden: Golden, tools: Tools): Promise<AuditResult> {
+  const vkey = parseVkey(golden.vkey);
+  return await audit(goldenSource(golden), {
     ...tools,
-    log: GOLDEN_LOG,
+    log: golden.log,
     vkeys: vkey === undefined ? [] : [vkey],
     policy: undefined,
     now: 0n,
@@ -107,11 +127,11 @@ async function auditGolden(entries: readonly string[], tools: Tools): Promise<Au
   });
 }
 
-function goldenSource(entries: readonly string[]): Source {
+function goldenSource({ checkpoint, entries, tile }: Golden): Source {
   const width = entries.length;
   const files = new Map([
-    [`checkpoint/${width}`, encodeUtf8(GOLDEN_CHECKPOINT)],
-    [tilePath(0, 0n, width), decodeBase64(GOLDEN_TILE)],
+    [`checkpoint/${width}`, encodeUtf8(checkpoint)],
+    [tilePath(0, 0n, width), decodeBase64(tile)],
     [bundlePath(0n, width), encodeBundle(entries.map(encodeUtf8))],
   ]);
   return {

@@ -85,7 +85,13 @@ test("a build that answers wrongly fails the self-test where it is wrong", async
   const honest = { hash: sha256, verify: verifyNow };
   expect(await failed({ ...honest, verify: () => true })).toEqual(["ed25519-bad"]);
   const deaf = await failed({ ...honest, verify: () => false });
-  expect(deaf).toEqual(["ed25519-good", "golden-log", "tampered-twin"]);
+  expect(deaf).toEqual([
+    "ed25519-good",
+    "golden-log",
+    "tampered-twin",
+    "golden-approval",
+    "forged-approval",
+  ]);
   const constant = await failed({ ...honest, hash: () => new Uint8Array(32) });
   expect(constant).toContain("rfc6962-roots");
 });

@@ -41,6 +41,8 @@ test("the outcome names the version, the self-test and what was given", async ()
     "ed25519-bad",
     "golden-log",
     "tampered-twin",
+    "golden-approval",
+    "forged-approval",
   ]);
   expect(document.self_test.every(({ passed }: { passed: boolean }) => passed)).toBe(true);
   const sha256 = createHash("sha256").update(readFileSync(KEPT)).digest("hex");

@@ -1,0 +1,322 @@
+/**
+ * The statement of a month from a log's entries alone, by an implementation of its own: what the service
+ * served must be this text, to the byte (docs/months.md).
+ */
+import { sha256 } from "@noble/hashes/sha2.js";
+import type { Body, Entry, EntryOf } from "../../src/core/entry.ts";
+import { canonical, type Json } from "../../src/core/json.ts";
+import { Report, TYP } from "../../src/core/report.ts";
+import { encodeBase64, encodeUtf8 } from "../../src/core/text.ts";
+import { Findings } from "../finding.ts";
+import { Ledger, type Posting } from "../money/ledger.ts";
+import { allocate } from "../month/allocation.ts";
+import { type Limit, Quota, type Version } from "../month/quota.ts";
+import { rollPacks } from "../month/roll.ts";
+import type { Closing } from "../prefix/state.ts";
+import { readStatement } from "../prefix/statement.ts";
+import { monthAfter } from "../rating.ts";
+import type { OpenPiles } from "../tally/piles.ts";
+import { micro, writeMicro } from "../tally/record.ts";
+import { Evidence, type Preconditions } from "./evidence.ts";
+import { type Amounts, amountsOf, Corrections, LineSums, Sums, written } from "./sums.ts";
+
+const PARTS = ["absorbed", "included", "not_billable", "overage", "usage"] as const;
+const FIGURES = ["bought", "closing", "drawn", "expired", "opening", "refunded"] as const;
+
+interface Account extends Body<"account"> {
+  index: bigint;
+}
+
+/** A cut-off, and what was seen when it was written. */
+interface CutOff extends Closing {
+  approval: string;
+  preconditions: Preconditions;
+}
+
+type Card = Body<"rate_card"> & { index: bigint };
+
+/** Lines of one digest. */
+class Lines {
+  readonly #hash = sha256.create();
+  #count = 0n;
+
+  add(line: Json): void {
+    this.#hash.update(encodeUtf8(`${canonical(line)}\n`));
+    this.#count += 1n;
+  }
+
+  end(): { lines: string; sha256: string } {
+    return { lines: String(this.#count), sha256: encodeBase64(this.#hash.digest()) };
+  }
+}
+
+export class StatementBook {
+  readonly #month: string;
+  readonly #ledger: Ledger;
+  readonly #evidence: Evidence;
+  readonly #corrections: Corrections;
+  readonly #closings: CutOff[] = [];
+  readonly #cards: Card[] = [];
+  readonly #limits = new Map<string, Limit[]>();
+  readonly #packs = new Map<string, Version[]>();
+  readonly #accounts = new Map<string, Account[]>();
+  readonly #machines = new Sums();
+  readonly #late = new Sums();
+  /** Of corrections that name a usage: its index, and what was added to it. */
+  readonly adjusted = new Map<bigint, bigint>();
+  #genesis: Body<"log"> | undefined;
+  #closed: EntryOf<"month_closed"> | undefined;
+
+  constructor(month: string, openPiles: OpenPiles) {
+    this.#month = month;
+    this.#ledger = new Ledger(openPiles);
+    this.#evidence = new Evidence(month);
+    this.#corrections = new Corrections(month);
+  }
+
+  /** What comes after the month's own `month_closed` says nothing of it. */
+  get isClosed(): boolean {
+    return this.#closed !== undefined;
+  }
+
+  take(entry: Entry): void {
+    if (this.isClosed) return;
+    const { index } = entry;
+    this.#evidence.take(entry);
+    switch (entry.kind) {
+      case "log":
+        this.#genesis = entry.body;
+        break;
+      case "usage":
+        this.#use(entry);
+        break;
+      case "adjustment":
+        this.#adjust(entry);
+        break;
+      case "rate_card":
+        this.#cards.push({ ...entry.body, index });
+        break;
+      case "quota":
+        push(this.#limits, entry.body.namespace_id, { ...entry.body, index });
+        break;
+      case "pack": {
+        const { namespace_id, pack_id, source } = entry.body;
+        push(this.#packs, `${source}\n${pack_id}`, { ...entry.body, index });
+        this.#ledger.mention(BigInt(namespace_id));
+        break;
+      }
+      case "account":
+        push(this.#accounts, entry.body.namespace_id, { ...entry.body, index });
+        break;
+      case "month_closing":
+        this.#cutOff(entry);
+        break;
+      case "month_closing_withdrawn":
+        this.#closings.pop();
+        break;
+      case "month_closed":
+        if (entry.body.month === this.#month) this.#closed = entry;
+        break;
+      default:
+    }
+  }
+
+  /** The machine type of a usage that corrections name. */
+  correct(index: bigint, { machine_type }: Body<"usage">): void {
+    const adjustment = this.adjusted.get(index) ?? 0n;
+    this.#machines.add(`hosted\n${machine_type}`, { adjustment });
+  }
+
+  /** Undefined: the month is not closed. */
+  statement(): string | undefined {
+    const closed = this.#closed;
+    const cutOff = this.#closings.find(({ month }) => month === this.#month);
+    const genesis = this.#genesis;
+    if (closed === undefined || cutOff === undefined || genesis === undefined) return undefined;
+    const before = this.#closings.findLast(({ index }) => index < cutOff.index);
+    const counted = this.#count(cutOff);
+    const { body } = closed;
+    return canonical({
+      ...counted,
+      anchor: { by: body.anchored_by, kind: body.anchor },
+      cards: this.#cardsInForce(cutOff.index),
+      checkpoint: { root: body.root, size: body.size },
+      close_delay_days: body.close_delay_days,
+      closed: { at: closed.at, index: String(closed.index) },
+      closing: { approval: cutOff.approval, at: cutOff.at, index: String(cutOff.index) },
+      corrections: this.#corrections.all(),
+      exports: [],
+      instance: { platform: genesis.platform, unique_id: genesis.unique_id },
+      log: closed.log,
+      month: this.#month,
+      preconditions: [
+        ...cutOff.preconditions,
+        { code: "accounts", evidence: { namespaces: counted.accounts.lines } },
+      ],
+      range: { from: String(before?.index ?? 0n), to: String(cutOff.index) },
+      v: "1",
+    });
+  }
+
+  #use(entry: EntryOf<"usage">): void {
+    const { body, index } = entry;
+    const read = readStatement(body.jws, TYP.report, Report);
+    if (typeof read === "string") return;
+    const { job, usage } = read.payload;
+    const { billing_month, machine_type, tracking, usage_month } = body;
+    const duration = BigInt(usage.duration_ms);
+    const amounts = amountsOf(entry, duration);
+    const keys = { billing_month, usage_month, tracking, machine_type, runner: "" };
+    const place = { namespace: job.root_namespace_id, project: job.project_id };
+    const { billable } = body;
+    this.#ledger.charge({
+      index,
+      keys: { ...keys, ...place },
+      duration,
+      compute: amounts.compute,
+      billable,
+    });
+    if (billing_month !== this.#month) return;
+    this.#machines.add(`${tracking}\n${machine_type}`, amounts);
+    if (usage_month < this.#month) this.#late.add(usage_month, amounts);
+  }
+
+  #adjust({ body, index }: EntryOf<"adjustment">): void {
+    this.#corrections.take(body);
+    const { billing_month } = body;
+    for (const [line, said] of body.lines.entries()) {
+      const { entry, namespace_id: namespace, project_id: project, usage_month } = said;
+      const amount = micro(said.amount);
+      const figure = { index, billing_month, usage_month, namespace, project, entry, amount };
+      this.#ledger.adjust(figure, line);
+      if (billing_month !== this.#month) continue;
+      if (usage_month < this.#month) this.#late.add(usage_month, { adjustment: amount });
+      if (entry === "") this.#machines.add("hosted\n", { adjustment: amount });
+      else this.adjusted.set(BigInt(entry), (this.adjusted.get(BigInt(entry)) ?? 0n) + amount);
+    }
+  }
+
+  #cutOff({ at, body, index }: EntryOf<"month_closing">): void {
+    const before = this.#closings.at(-1)?.month ?? "";
+    const isOurs = body.month === this.#month;
+    const preconditions = isOurs ? this.#evidence.seen(at, before) : [];
+    const { approval, month } = body;
+    this.#closings.push({ index, at, month, closed: true, approval, preconditions });
+  }
+
+  #cardsInForce(cut: bigint) {
+    const [start, end] = [
+      `${this.#month}T00:00:00.000Z`,
+      `${monthAfter(this.#month)}T00:00:00.000Z`,
+    ];
+    const cards = this.#cards.filter(({ index }) => index < cut);
+    return (["hosted", "self_managed"] as const).flatMap((tracking) => {
+      const own = cards.filter((card) => card.tracking === tracking);
+      // One is in force in the month if, from its beginning or the month's on, no newer one stands yet.
+      return own
+        .filter((card, at) => {
+          const from = card.effective_from < start ? start : card.effective_from;
+          const newer = own.slice(at + 1).some((next) => next.effective_from <= from);
+          return from < end && !newer;
+        })
+        .map(({ effective_from, index, source }) => {
+          return { effective_from, index: String(index), source, tracking };
+        });
+    });
+  }
+
+  #count(cutOff: CutOff) {
+    const lines = {
+      accounts: new Lines(),
+      allocations: new Lines(),
+      packs: new Lines(),
+      rollups: new Lines(),
+    };
+    const parts = new LineSums(PARTS);
+    const figures = new LineSums(FIGURES);
+    let drawn = 0n;
+    this.#ledger.check(new Findings(), (namespace, postings) => {
+      const { allocations, packs, account, rollups } = this.#split(namespace, postings, cutOff);
+      for (const line of rollups) lines.rollups.add(line);
+      for (const line of allocations) {
+        lines.allocations.add(line);
+        parts.add(line);
+        drawn += line.packs.reduce((sum, pack) => sum + micro(pack.drawn), 0n);
+      }
+      for (const line of packs) {
+        lines.packs.add(line);
+        figures.add(line);
+      }
+      if (account !== undefined) lines.accounts.add(account);
+    });
+    const usage = this.#machines.all().map(([key, sums]) => {
+      const [tracking = "", machine_type = ""] = key.split("\n");
+      return { sums, line: { ...written(sums), machine_type, tracking } };
+    });
+    const totals = new Sums();
+    totals.add("", {});
+    for (const { sums } of usage) totals.add("", sums);
+    return {
+      accounts: lines.accounts.end(),
+      allocations: { ...lines.allocations.end(), ...parts.all(), packs: writeMicro(drawn) },
+      late: this.#late.all().map(([usage_month, sums]) => ({ ...written(sums), usage_month })),
+      packs: { ...lines.packs.end(), ...figures.all() },
+      rollups_sha256: lines.rollups.end().sha256,
+      totals: written(totals.all()[0]?.[1] as Amounts),
+      usage: usage.map(({ line }) => line),
+    };
+  }
+
+  /** One namespace's lines; its months are asked for in their order, as packs are drawn. */
+  #split(namespace: string, postings: readonly Posting[], cutOff: CutOff) {
+    const packs = [...this.#packs.values()].filter(([first]) => first?.namespace_id === namespace);
+    const quota = new Quota({ limits: this.#limits.get(namespace) ?? [], packs }, this.#closings);
+    const carried = new Map<readonly Version[], bigint>();
+    let allocations: AllocationLine[] = [];
+    let rolls: Json[] = [];
+    for (const { month } of this.#closings) {
+      if (month > this.#month) break;
+      const spent = new Map(packs.map((pack) => [pack, quota.spent(pack)]));
+      const lines = [...allocate(quota, month, postings)];
+      allocations = lines.map((line) => ({ ...line, namespace_id: namespace })) as AllocationLine[];
+      rolls = rollPacks({ quota, packs, spent, carried }, month).map((line) => {
+        return { ...line, namespace_id: namespace };
+      });
+    }
+    const own = postings.filter(({ billing_month }) => billing_month === this.#month);
+    return {
+      allocations,
+      packs: rolls as { [name: string]: string }[],
+      rollups: own.toSorted(byUsage).map((posting) => rollupLine(namespace, posting)),
+      account: own.some(({ bills }) => bills) ? this.#accountOf(namespace, cutOff) : undefined,
+    };
+  }
+
+  #accountOf(namespace: string, { index }: CutOff): Json | undefined {
+    const end = `${monthAfter(this.#month)}T00:00:00.000Z`;
+    const [account] = [namespace, ""].flatMap((name) => {
+      const versions = this.#accounts.get(name) ?? [];
+      return versions.findLast((one) => one.index < index && one.effective_from < end) ?? [];
+    });
+    if (account === undefined) return undefined;
+    const { account_id, subscription_id } = account;
+    return { account_id, namespace_id: namespace, subscription_id };
+  }
+}
+
+type AllocationLine = { [name: string]: Json } & { packs: { drawn: string; pack: string }[] };
+
+function rollupLine(namespace_id: string, posting: Posting): Json {
+  const { adjustment, billable, compute, duration, jobs, tracking, usage_month } = posting;
+  const sums = written({ adjustment, billable, compute, duration, jobs: BigInt(jobs) });
+  return { ...sums, namespace_id, tracking, usage_month };
+}
+
+function byUsage(a: Posting, b: Posting): number {
+  if (a.usage_month !== b.usage_month) return a.usage_month < b.usage_month ? -1 : 1;
+  return a.tracking < b.tracking ? -1 : 1;
+}
+
+function push<V>(map: Map<string, V[]>, key: string, value: V): void {
+  map.set(key, [...(map.get(key) ?? []), value]);
+}

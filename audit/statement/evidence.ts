@@ -1,0 +1,161 @@
+/** What the preconditions of a month's cut-off are seen by, as entries go by (docs/months.md). */
+import type { Body, EnrolledRunner, Entry } from "../../src/core/entry.ts";
+import { Attestation, Report, Rotation, TYP } from "../../src/core/report.ts";
+import { readStatement } from "../prefix/statement.ts";
+import { monthAfter } from "../rating.ts";
+
+interface Key {
+  kid: string;
+  at: string;
+  enrolment: string;
+  ended: boolean;
+}
+
+/** By code, in the order in which the statement has them. */
+export type Preconditions = { code: string; evidence: Record<string, string> }[];
+
+export class Evidence {
+  readonly #month: string;
+  readonly #start: string;
+  readonly #end: string;
+  readonly #enrolments = new Map<string, readonly EnrolledRunner[]>();
+  readonly #keys = new Map<string, Key>();
+  readonly #attested = new Map<string, string>();
+  readonly #spans = new Map<string, { from: string; to: string }[]>();
+  /** By index: the month that each is of. */
+  readonly #open = {
+    conflicts: new Map<string, string>(),
+    holds: new Map<string, string>(),
+    breaks: new Map<string, string>(),
+  };
+
+  constructor(month: string) {
+    this.#month = month;
+    this.#start = `${month}T00:00:00.000Z`;
+    this.#end = `${monthAfter(month)}T00:00:00.000Z`;
+  }
+
+  take(entry: Entry): void {
+    const index = String(entry.index);
+    switch (entry.kind) {
+      case "enrolment":
+        this.#enrolments.set(index, entry.body.runners);
+        break;
+      case "key": {
+        const { enrolment, kid } = entry.body;
+        this.#keys.set(kid, { kid, at: entry.at, enrolment, ended: false });
+        break;
+      }
+      case "key_rotated":
+        this.#finish(signerOf(entry.body.jws));
+        break;
+      case "key_revoked":
+        this.#finish(entry.body.kid);
+        break;
+      case "attestation":
+        this.#attest(entry.at, entry.body);
+        break;
+      case "coverage":
+        this.#cover(entry.body);
+        break;
+      case "conflict":
+        this.#open.conflicts.set(index, monthOfReport(entry.body.jws));
+        break;
+      case "conflict_resolved":
+        this.#open.conflicts.delete(entry.body.conflict);
+        break;
+      case "hold":
+        this.#open.holds.set(index, monthOfReport(entry.body.jws));
+        break;
+      case "hold_resolved":
+        this.#open.holds.delete(entry.body.hold);
+        break;
+      case "break":
+        this.#open.breaks.set(index, entry.body.month);
+        break;
+      case "break_resolved":
+        this.#open.breaks.delete(entry.body.break);
+        break;
+      default:
+    }
+  }
+
+  /** As of now: what a cut-off at this instant was seen by. */
+  seen(at: string, before: string): Preconditions {
+    const keys = [...this.#keys.values()].filter((key) => this.#isActive(key));
+    const attested = keys.flatMap(({ kid }) => this.#attested.get(kid) ?? []);
+    const reached = [...this.#since(keys)].flatMap(([runner, since]) => this.#reach(runner, since));
+    const runners = String(this.#since(keys).size);
+    return [
+      { code: "order", evidence: { before } },
+      { code: "delay", evidence: { at, end: this.#end } },
+      ...(["conflicts", "holds", "breaks"] as const).map((code) => {
+        const open = [...this.#open[code].values()].filter((month) => month <= this.#month);
+        return { code, evidence: { open: String(open.length) } };
+      }),
+      {
+        code: "attestations",
+        evidence: { keys: String(keys.length), oldest: attested.sort()[0] ?? "" },
+      },
+      { code: "coverage", evidence: { runners, until: reached.sort()[0] ?? "" } },
+    ];
+  }
+
+  #finish(kid: string): void {
+    const key = this.#keys.get(kid);
+    if (key !== undefined) key.ended = true;
+  }
+
+  #attest(at: string, { jws }: Body<"attestation">): void {
+    const read = readStatement(jws, TYP.attestation, Attestation);
+    if (typeof read === "string" || at < this.#end || read.payload.issued_at < this.#end) return;
+    this.#attested.set(read.jws.kid, read.payload.issued_at);
+  }
+
+  #cover({ from, runner_id, to }: Body<"coverage">): void {
+    if (to <= this.#start || from >= this.#end) return;
+    this.#spans.set(runner_id, [...(this.#spans.get(runner_id) ?? []), { from, to }]);
+  }
+
+  #isActive({ at, ended, enrolment }: Key): boolean {
+    return !ended && at < this.#end && this.#hosted(enrolment).length > 0;
+  }
+
+  #hosted(enrolment: string): readonly EnrolledRunner[] {
+    const runners = this.#enrolments.get(enrolment) ?? [];
+    return runners.filter((line) => line.tracking === "hosted" && line.effective_from < this.#end);
+  }
+
+  /** By runner, from where on it has to be covered. */
+  #since(keys: readonly Key[]): Map<string, string> {
+    const firsts = new Map<string, string>();
+    for (const line of keys.flatMap(({ enrolment }) => this.#hosted(enrolment))) {
+      const known = firsts.get(line.runner_id) ?? line.effective_from;
+      firsts.set(line.runner_id, [known, line.effective_from].sort()[0] ?? known);
+    }
+    return new Map(
+      Array.from(firsts, ([runner, from]) => [runner, [from, this.#start].sort()[1] ?? from]),
+    );
+  }
+
+  /** How far without a gap; nowhere, where it does not even begin. */
+  #reach(runner: string, since: string): string[] {
+    const spans = (this.#spans.get(runner) ?? []).filter(({ to }) => to > since);
+    let reached = since;
+    for (const { from, to } of spans.sort((a, b) => (a.from < b.from ? -1 : 1))) {
+      if (from > reached) break;
+      reached = [reached, to].sort()[1] ?? reached;
+    }
+    return reached > since ? [reached] : [];
+  }
+}
+
+function signerOf(jws: string): string {
+  const read = readStatement(jws, TYP.rotation, Rotation);
+  return typeof read === "string" ? "" : read.jws.kid;
+}
+
+function monthOfReport(jws: string): string {
+  const read = readStatement(jws, TYP.report, Report);
+  return typeof read === "string" ? "" : `${read.payload.usage.finished_at.slice(0, 7)}-01`;
+}
