@@ -112,11 +112,19 @@ export async function closeDays(sql: Sql): Promise<void> {
   await sql`
     with ended as (
       select ((clock_timestamp() at time zone 'UTC') - ${CLOSING}::interval)::date - 1 as day
+    ),
+    due as materialized (
+      select log
+      from access_marks
+      where log <> '' and closed_through < (select day from ended)
+      order by log -- as whoever writes rows
+      for update
     )
     update access_marks
     set closed_through = ended.day
-    from ended
-    where log <> '' and closed_through < ended.day`;
+    from due
+    cross join ended
+    where access_marks.log = due.log`;
 }
 
 /** The first closed day of each log that has rows and no digest yet. */

@@ -41,11 +41,11 @@ export async function registerUses(sql: Sql, uses: readonly Use[]): Promise<void
     where known.last_on < excluded.last_on or known.roles <> excluded.roles`;
 }
 
-/** In the order of their ids, a page at a time. */
+/** In the order of their ids, a page at a time; without `viewers` those who are more than that. */
 export async function readPrincipals(
   sql: Sql | Transaction,
   log: string,
-  { after, limit }: { after: string; limit: number },
+  { after, limit, viewers = true }: { after: string; limit: number; viewers?: boolean },
 ): Promise<KnownPrincipal[]> {
   return await sql<KnownPrincipal[]>`
     select
@@ -57,6 +57,7 @@ export async function readPrincipals(
       ) as "barredAt"
     from principals as p
     where p.log = ${log} and p.id collate "C" > ${after}
+      ${viewers ? sql`` : sql`and p.roles <> 'viewer'`}
     order by p.id collate "C"
     limit ${limit}`;
 }

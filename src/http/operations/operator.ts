@@ -36,7 +36,7 @@ export const OPERATOR = {
     summary: "Make the log of an instance",
     body: json(NewLog),
     success: { 201: json(LogReceipt) },
-    problems: ["log-exists"],
+    problems: ["log-exists", "approver-needed"],
   },
   "GET /v1/logs": {
     summary: "The logs that you may see",
