@@ -7,6 +7,7 @@ import { exitOf, resultJson } from "../../audit/print.ts";
 import { decodeUtf8, encodeBase64 } from "../../src/core/text.ts";
 import { auditFiles, checkpointOf, type Files, filesOf, vkey, vkeyText } from "../audit/archive.ts";
 import { command, openHome, store } from "../audit/command.ts";
+import { Deciding, ISSUER, signingKey } from "../audit/deciding.ts";
 import { honestLog, longLog } from "../audit/honest.ts";
 import { agentOf, card, LOG_ID, line, OTHER_LOG_ID, TestLog } from "../audit/log.ts";
 import { type AuditPage, openAuditPage } from "./page.ts";
@@ -80,6 +81,26 @@ test("a signature of an agent that does not hold is found, with WebCrypto and wi
   for (const webCrypto of [true, false]) {
     const { document, exit } = await verdictOn(files, { webCrypto });
     expect({ exit, document }).toEqual(here);
+  }
+});
+
+test("an approval is proven by its issuer's key, and a forged one is found", async () => {
+  const [key, other] = [await signingKey("RS256", "key"), await signingKey("RS256", "key")];
+  for (const signer of [key, other]) {
+    const two = new Deciding(key);
+    const body = card({ by: "p_first" });
+    const approval = await two.approve(two.propose("rate_card", body), { signer });
+    two.log.write("rate_card", { ...body, approval });
+    const files = filesOf(two.log);
+    const here = await expected(files);
+    expect(here.exit).toBe(signer === key ? 0 : 1);
+    for (const webCrypto of [true, false]) {
+      const { document, exit } = await verdictOn(files, { webCrypto });
+      expect({ exit, document }).toEqual(here);
+    }
+    const issuerKeys = JSON.stringify({ [ISSUER]: { keys: [] } });
+    const { text } = await verdictOn(files, { issuerKeys });
+    expect(text).toContain("issuer-key-unknown");
   }
 });
 
