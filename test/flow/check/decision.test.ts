@@ -72,10 +72,14 @@ test("what was approved is no finding; one character more, another kind, or nobo
   ledger.append("enrolment", { ...runners, ...BY });
   expect(await found(ledger)).toEqual([]);
 
-  ledger.append("quota", { ...QUOTA, ...BY, approval, monthly_minutes: "100000" });
-  ledger.append("quota", { ...QUOTA, by: "p_3", approval });
+  // One each: none is used twice, which their key refuses.
+  const [more = "", foreign = "", other = ""] = [1, 2, 3].map(() => {
+    return approved(ledger, "quota", limit);
+  });
+  ledger.append("quota", { ...QUOTA, ...BY, approval: more, monthly_minutes: "100000" });
+  ledger.append("quota", { ...QUOTA, by: "p_3", approval: foreign });
   ledger.append("quota", { ...QUOTA, ...BY, approval: "0" });
-  ledger.append("rate_card", { ...CARD, ...BY, approval });
+  ledger.append("rate_card", { ...CARD, ...BY, approval: other });
   ledger.append("role_mapping", mapping);
   ledger.append("enrolment", enrolmentBody(2, [{ uuid: "another" }]));
   expect(await found(ledger)).toEqual([
