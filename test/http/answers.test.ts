@@ -9,6 +9,7 @@ import { kidOf, NOW } from "../core/history.ts";
 import { claimOf, reported, sign } from "../flow/door.ts";
 import { testKey } from "../signing.ts";
 import { askOfControl } from "./answers-of-control.ts";
+import { askOfCredit } from "./answers-of-credit.ts";
 import { askOfReconciliation } from "./answers-of-reconciliation.ts";
 import { bodyOf, mediaTypeOf, routeOf, shapeOf } from "./documented.ts";
 import { heartbeatOf } from "./heartbeat.ts";
@@ -49,6 +50,7 @@ beforeAll(async () => {
   await quota();
   await oversight();
   await askOfControl(tell, { log, now: house.clock.time });
+  await askOfCredit(tell, { log });
   answers.push(...(await askOfReconciliation(tell, { house, log })));
   await logs();
   for (const path of [

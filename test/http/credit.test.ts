@@ -1,8 +1,9 @@
 /** Credit runs under two persons' control, over HTTP: asked for, approved, applied beside requests, taken back. */
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { command } from "../audit/command.ts";
 import { entriesOf, ofKind, reported } from "../flow/door.ts";
 import { FourEyes } from "./four-eyes.ts";
-import { type Answered, ask, everybody, newAgent, newLogOn, tokenOf } from "./house.ts";
+import { type Answered, ask, everybody, newAgent, newLogOn, sealedSize, tokenOf } from "./house.ts";
 
 let desk: FourEyes;
 let log: string;
@@ -132,4 +133,13 @@ test("what no preview has, or somebody else's log, is refused like anything miss
   const other = { token: await tokenOf(["finance"], { logs: ["f".repeat(32)] }) };
   const path = `/v1/logs/${log}/credit_runs`;
   expect((await ask(desk.house, `GET ${path}`, other)).status).toBe(404);
+});
+
+test("the auditor finds in the archive what two persons approved, all of it and no more", async () => {
+  const { house } = desk;
+  await sealedSize(house, log);
+  const { logs } = (await ask(house, "GET /v1/logs", { token: await everybody() })).json;
+  const trust = (logs as Record<string, string>[]).flatMap(({ vkey = "" }) => ["--vkey", vkey]);
+  const { exit, out, err } = await command("verify", house.archive, ...trust);
+  expect({ exit, err, out }).toMatchObject({ exit: 0, err: "" });
 });
