@@ -8,10 +8,7 @@ import { canonical, type Json } from "../../src/core/json.ts";
 import { Report, TYP } from "../../src/core/report.ts";
 import { encodeBase64, encodeUtf8 } from "../../src/core/text.ts";
 import { Findings } from "../finding.ts";
-import { Ledger, type Posting } from "../money/ledger.ts";
-import { allocate } from "../month/allocation.ts";
-import { type Limit, Quota, type Version } from "../month/quota.ts";
-import { rollPacks } from "../month/roll.ts";
+import { Ledger } from "../money/ledger.ts";
 import type { Closing } from "../prefix/state.ts";
 import { readStatement } from "../prefix/statement.ts";
 import { monthAfter } from "../rating.ts";
@@ -19,13 +16,10 @@ import type { OpenPiles } from "../tally/piles.ts";
 import { micro, writeMicro } from "../tally/record.ts";
 import { Evidence, type Preconditions } from "./evidence.ts";
 import { type Amounts, amountsOf, Corrections, LineSums, Sums, written } from "./sums.ts";
+import { Terms } from "./terms.ts";
 
 const PARTS = ["absorbed", "included", "not_billable", "overage", "usage"] as const;
 const FIGURES = ["bought", "closing", "drawn", "expired", "opening", "refunded"] as const;
-
-interface Account extends Body<"account"> {
-  index: bigint;
-}
 
 /** A cut-off, and what was seen when it was written. */
 interface CutOff extends Closing {
@@ -57,9 +51,7 @@ export class StatementBook {
   readonly #corrections: Corrections;
   readonly #closings: CutOff[] = [];
   readonly #cards: Card[] = [];
-  readonly #limits = new Map<string, Limit[]>();
-  readonly #packs = new Map<string, Version[]>();
-  readonly #accounts = new Map<string, Account[]>();
+  readonly #terms = new Terms();
   readonly #machines = new Sums();
   readonly #late = new Sums();
   /** Of corrections that name a usage: its index, and what was added to it. */
@@ -97,16 +89,14 @@ export class StatementBook {
         this.#cards.push({ ...entry.body, index });
         break;
       case "quota":
-        push(this.#limits, entry.body.namespace_id, { ...entry.body, index });
+        this.#terms.limit({ ...entry.body, index });
         break;
-      case "pack": {
-        const { namespace_id, pack_id, source } = entry.body;
-        push(this.#packs, `${source}\n${pack_id}`, { ...entry.body, index });
-        this.#ledger.mention(BigInt(namespace_id));
+      case "pack":
+        this.#terms.pack({ ...entry.body, index });
+        this.#ledger.mention(BigInt(entry.body.namespace_id));
         break;
-      }
       case "account":
-        push(this.#accounts, entry.body.namespace_id, { ...entry.body, index });
+        this.#terms.account({ ...entry.body, index });
         break;
       case "month_closing":
         this.#cutOff(entry);
@@ -215,9 +205,9 @@ export class StatementBook {
       // One is in force in the month if, from its beginning or the month's on, no newer one stands yet.
       return own
         .filter((card, at) => {
-          const from = card.effective_from < start ? start : card.effective_from;
-          const newer = own.slice(at + 1).some((next) => next.effective_from <= from);
-          return from < end && !newer;
+          const newer = own.slice(at + 1).map((next) => next.effective_from);
+          const { effective_from: from } = card;
+          return from < end && !newer.some((next) => next <= from || next <= start);
         })
         .map(({ effective_from, index, source }) => {
           return { effective_from, index: String(index), source, tracking };
@@ -236,12 +226,13 @@ export class StatementBook {
     const figures = new LineSums(FIGURES);
     let drawn = 0n;
     this.#ledger.check(new Findings(), (namespace, postings) => {
-      const { allocations, packs, account, rollups } = this.#split(namespace, postings, cutOff);
+      const split = this.#terms.split(namespace, postings, { closings: this.#closings, cutOff });
+      const { allocations, packs, account, rollups } = split;
       for (const line of rollups) lines.rollups.add(line);
       for (const line of allocations) {
         lines.allocations.add(line);
         parts.add(line);
-        drawn += line.packs.reduce((sum, pack) => sum + micro(pack.drawn), 0n);
+        drawn += drawnIn(line);
       }
       for (const line of packs) {
         lines.packs.add(line);
@@ -266,57 +257,9 @@ export class StatementBook {
       usage: usage.map(({ line }) => line),
     };
   }
-
-  /** One namespace's lines; its months are asked for in their order, as packs are drawn. */
-  #split(namespace: string, postings: readonly Posting[], cutOff: CutOff) {
-    const packs = [...this.#packs.values()].filter(([first]) => first?.namespace_id === namespace);
-    const quota = new Quota({ limits: this.#limits.get(namespace) ?? [], packs }, this.#closings);
-    const carried = new Map<readonly Version[], bigint>();
-    let allocations: AllocationLine[] = [];
-    let rolls: Json[] = [];
-    for (const { month } of this.#closings) {
-      if (month > this.#month) break;
-      const spent = new Map(packs.map((pack) => [pack, quota.spent(pack)]));
-      const lines = [...allocate(quota, month, postings)];
-      allocations = lines.map((line) => ({ ...line, namespace_id: namespace })) as AllocationLine[];
-      rolls = rollPacks({ quota, packs, spent, carried }, month).map((line) => {
-        return { ...line, namespace_id: namespace };
-      });
-    }
-    const own = postings.filter(({ billing_month }) => billing_month === this.#month);
-    return {
-      allocations,
-      packs: rolls as { [name: string]: string }[],
-      rollups: own.toSorted(byUsage).map((posting) => rollupLine(namespace, posting)),
-      account: own.some(({ bills }) => bills) ? this.#accountOf(namespace, cutOff) : undefined,
-    };
-  }
-
-  #accountOf(namespace: string, { index }: CutOff): Json | undefined {
-    const end = `${monthAfter(this.#month)}T00:00:00.000Z`;
-    const [account] = [namespace, ""].flatMap((name) => {
-      const versions = this.#accounts.get(name) ?? [];
-      return versions.findLast((one) => one.index < index && one.effective_from < end) ?? [];
-    });
-    if (account === undefined) return undefined;
-    const { account_id, subscription_id } = account;
-    return { account_id, namespace_id: namespace, subscription_id };
-  }
 }
 
-type AllocationLine = { [name: string]: Json } & { packs: { drawn: string; pack: string }[] };
-
-function rollupLine(namespace_id: string, posting: Posting): Json {
-  const { adjustment, billable, compute, duration, jobs, tracking, usage_month } = posting;
-  const sums = written({ adjustment, billable, compute, duration, jobs: BigInt(jobs) });
-  return { ...sums, namespace_id, tracking, usage_month };
-}
-
-function byUsage(a: Posting, b: Posting): number {
-  if (a.usage_month !== b.usage_month) return a.usage_month < b.usage_month ? -1 : 1;
-  return a.tracking < b.tracking ? -1 : 1;
-}
-
-function push<V>(map: Map<string, V[]>, key: string, value: V): void {
-  map.set(key, [...(map.get(key) ?? []), value]);
+function drawnIn({ packs = [] }: { readonly [name: string]: unknown }): bigint {
+  const drawn = packs as readonly { drawn: string }[];
+  return drawn.reduce((sum, pack) => sum + micro(pack.drawn), 0n);
 }

@@ -167,10 +167,10 @@ export class MonthDesk {
   /** A correction of a namespace's month, as one person decides it. */
   async adjust(
     billing_month: string,
-    line: { namespace_id: string; usage_month: string; amount: string },
+    line: { namespace_id: string; usage_month: string; amount: string; entry?: string },
   ): Promise<void> {
     const of = { billing_month, credit_run: "", first_line: "0" };
-    const lines = [{ ...line, entry: "", project_id: "", reverses: "" }];
+    const lines = [{ entry: "", ...line, project_id: "", reverses: "" }];
     await this.put("adjustment", { ...DECIDED, ...of, lines });
   }
 

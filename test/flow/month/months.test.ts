@@ -1,8 +1,11 @@
 /** A month's life: what its closing waits for, what is said of it, and that it stays so. */
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { run } from "../../../audit/command/program.ts";
 import { canonical, parseCanonical } from "../../../src/core/json.ts";
 import { CONDITIONS, Statement } from "../../../src/core/month/statement.ts";
-import { openNote } from "../../../src/core/note.ts";
+import { formatVkey, openNote } from "../../../src/core/note.ts";
 import { encodeUtf8 } from "../../../src/core/text.ts";
 import { allocationsOf, packRollsOf, statementNote } from "../../../src/flow/month/read.ts";
 import { showMonth, showMonths } from "../../../src/flow/month/show.ts";
@@ -195,6 +198,9 @@ test("T26: what comes late lands in the open month, first where its own has room
     usage_month: OCTOBER,
     amount: `-${minutes(2)}`,
   });
+  const own = ofKind(await desk.entries(), "usage").at(-1)?.index;
+  const build = { namespace_id: "7", usage_month: NOVEMBER, entry: String(own) };
+  await desk.adjust(NOVEMBER, { ...build, amount: `-${minutes(1)}` });
   desk.at("2026-12-05T00:00:00.000Z");
   await desk.attest();
   await desk.cover("2026-11-01T00:00:00.000Z", "2026-12-01T00:00:00.000Z");
@@ -208,7 +214,7 @@ test("T26: what comes late lands in the open month, first where its own has room
     },
   ]);
   expect(statement.corrections).toEqual([
-    { amount: `-${minutes(2)}`, lines: "1", reason: "looked_at" },
+    { amount: `-${minutes(3)}`, lines: "2", reason: "looked_at" },
   ]);
   const { lines } = await allocationsOf(reading(), { log, month: NOVEMBER });
   expect(lines).toMatchObject([
@@ -219,7 +225,7 @@ test("T26: what comes late lands in the open month, first where its own has room
       overage: minutes(6),
       packs: [],
     },
-    { namespace_id: "7", usage_month: NOVEMBER, included: minutes(7), overage: minutes(0) },
+    { namespace_id: "7", usage_month: NOVEMBER, included: minutes(6), overage: minutes(0) },
     // A minute more of what ran over, and two taken back of it.
     { namespace_id: "8", usage_month: OCTOBER, included: minutes(0), absorbed: `-${minutes(1)}` },
     { namespace_id: "9", usage_month: OCTOBER, included: minutes(4), overage: minutes(0) },
@@ -227,6 +233,39 @@ test("T26: what comes late lands in the open month, first where its own has room
   expect(statement.range.from).toBe(stated(october).closing.index);
   expect(await desk.statement(OCTOBER)).toBe(october);
 });
+
+test("an auditor makes the same statements from the archive alone, and names what differs", async () => {
+  await desk.settle();
+  const vkey = formatVkey(vkeyOf(log).name, vkeyOf(log).publicKey);
+  for (const month of [OCTOBER, NOVEMBER]) {
+    const made = await audited(["--vkey", vkey, "--month", month]);
+    expect(made).toEqual({ exit: 0, text: await desk.statement(month) });
+  }
+  const file = join(house.archive, "november.json");
+  const against = ["--vkey", vkey, "--month", "2026-11", "--against", file];
+  await writeFile(file, await desk.statement(NOVEMBER));
+  expect(await audited(against)).toEqual({ exit: 0, text: expect.stringMatching(/^SAME/) });
+  const other = stated(await desk.statement(NOVEMBER));
+  other.totals.jobs = "4711";
+  await writeFile(file, canonical(other));
+  expect(await audited(against)).toEqual({
+    exit: 1,
+    text: expect.stringMatching(/entries: totals\n$/),
+  });
+  await writeFile(file, "none");
+  expect((await audited(against)).exit).toBe(1);
+  expect((await audited(["--vkey", vkey, "--month", "2026-12"])).exit).toBe(2);
+});
+
+async function audited(options: readonly string[]): Promise<{ exit: number; text: string }> {
+  let text = "";
+  const out = (more: string): void => {
+    text += more;
+  };
+  const output = { out, err: () => undefined, progress: false };
+  const exit = await run(["statement", house.archive, log, ...options], output);
+  return { exit, text };
+}
 
 test("rows and statements that are lost are written again from entries, to the byte", async () => {
   const kept = async (): Promise<unknown[]> => [
