@@ -35,7 +35,7 @@ export async function assertHandMade(standing: Standing, body: Body<"adjustment"
  *
  * @throws Problem `credit-run-under-way`, and as core/adjustment.ts says
  */
-async function assertAdjustable(
+export async function assertAdjustable(
   { tx, prefix, at }: Standing,
   body: Body<"adjustment">,
 ): Promise<void> {
