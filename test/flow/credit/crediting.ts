@@ -1,5 +1,4 @@
 /** Logs with much usage, and credit runs over it: for tests of what takes it back. */
-import type { Selection } from "../../../src/core/credit-run.ts";
 import { canonical } from "../../../src/core/json.ts";
 import { compact, headerSegment } from "../../../src/core/jws.ts";
 import { fact, TYP } from "../../../src/core/report.ts";
@@ -113,5 +112,3 @@ export async function run(
   await whole(crediting, log, index);
   return index;
 }
-
-export type Chosen = Partial<Selection>;

@@ -7,7 +7,7 @@ import { applyRun } from "../../../src/flow/credit/apply.ts";
 import type { Crediting } from "../../../src/flow/credit/ask.ts";
 import { type NewCreditPreview, preview } from "../../../src/flow/credit/preview.ts";
 import { uploadNamespaces } from "../../../src/flow/credit/upload.ts";
-import { assertAdjustable } from "../../../src/flow/money/adjust.ts";
+import { assertHandMade } from "../../../src/flow/money/adjust.ts";
 import { pack } from "../../../src/flow/rate/pack.ts";
 import { PACK } from "../../core/history.ts";
 import {
@@ -74,7 +74,7 @@ async function adjust(log: string, lines: AdjustmentLine[]): Promise<bigint> {
   const { index } = await door.appender.control(log, "adjustment", async (prefix, at, tx) => {
     const billing_month = prefix.postingMonth(lines[0]?.usage_month ?? "");
     const body = { ...cause, billing_month, credit_run: "", first_line: "0", lines };
-    await assertAdjustable({ tx, prefix, at }, body);
+    await assertHandMade({ tx, prefix, at }, body);
     return body;
   });
   return index;
