@@ -42,12 +42,14 @@ test("2: one door: only flow/log/append inserts entries", async () => {
   expect(await holding(/insert into entries\b/)).toEqual(["store/entries.ts"]);
   expect(await holding(/\binsertEntries\b/)).toEqual([
     "flow/log/append.ts",
-    "flow/log/commit.ts", // append's transactions
+    "flow/log/commit-entry.ts", // append's transaction for entries that are no report's
+    "flow/log/commit.ts", // append's transaction for reports
     "flow/log/replay.ts", // append's transaction for what the archive has
     "store/entries.ts",
   ]);
-  expect(await holding(/\bcommit(?:Reports|Entry|Archived)\(/)).toEqual([
+  expect(await holding(/\bcommit(?:Reports|Entry|Together|Archived)(?:<\w[^(]*>)?\(/)).toEqual([
     "flow/log/append.ts",
+    "flow/log/commit-entry.ts",
     "flow/log/commit.ts",
     "flow/log/replay.ts",
   ]);
