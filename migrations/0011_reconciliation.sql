@@ -84,6 +84,7 @@ create table key_marks (
   attested bigint not null default 0,
   heard_at timestamptz(3), -- of the newest attestation's entry, else of the key's own
   attested_at timestamptz(3), -- of the newest attestation's entry
+  attestation bigint, -- its index
   undelivered_since timestamptz(3), -- of the first of those in a row that had something in the spool
   constraint key_marks_pkey primary key (log, kid)
 );

@@ -6,7 +6,8 @@ export interface Heard {
   kid: string;
   /** Of the entry. */
   at: string;
-  by: "attestation" | "key";
+  /** Of the entry, where it is an attestation. */
+  attestation: bigint | undefined;
   /** The highest counter that it had used. */
   counter: bigint;
   /** Reports that it had not delivered. */
@@ -17,18 +18,23 @@ export interface Heard {
 export async function keepHeard(
   tx: Transaction,
   log: string,
-  { at, by, counter, kid, spool }: Heard,
+  { at, attestation, counter, kid, spool }: Heard,
 ): Promise<void> {
   const since = spool > 0n ? at : null;
-  const attestedAt = by === "attestation" ? at : null;
+  const attestedAt = attestation === undefined ? null : at;
   await tx`
-    insert into key_marks as kept (log, kid, attested, heard_at, attested_at, undelivered_since)
-    values (${log}, ${kid}, ${counter}, ${at}, ${attestedAt}, ${since})
+    insert into key_marks as kept (
+      log, kid, attested, heard_at, attested_at, attestation, undelivered_since
+    )
+    values (
+      ${log}, ${kid}, ${counter}, ${at}, ${attestedAt}, ${attestation ?? null}, ${since}
+    )
     on conflict on constraint key_marks_pkey do update
       set
         attested = greatest(kept.attested, excluded.attested),
         heard_at = excluded.heard_at,
         attested_at = coalesce(excluded.attested_at, kept.attested_at),
+        attestation = coalesce(excluded.attestation, kept.attestation),
         undelivered_since = case
           when excluded.undelivered_since is not null
           then coalesce(kept.undelivered_since, excluded.undelivered_since)
@@ -41,12 +47,13 @@ export interface KeyMark {
   attested: bigint;
   heard_at: Date | null;
   attested_at: Date | null;
+  attestation: bigint | null;
   undelivered_since: Date | null;
 }
 
 export async function readKeyMarks(sql: Sql | Transaction, log: string): Promise<KeyMark[]> {
   return await sql<KeyMark[]>`
-    select kid, attested, heard_at, attested_at, undelivered_since
+    select kid, attested, heard_at, attested_at, attestation, undelivered_since
     from key_marks
     where log = ${log}
     order by kid
@@ -101,16 +108,18 @@ export async function findGaps(
   `;
 }
 
-/** Gaps of the log with how many of their counters are missing still; none once the last has come. */
-export async function readGaps(
-  tx: Transaction,
-  log: string,
-): Promise<(Gap & { missing: bigint })[]> {
-  return await tx<(Gap & { missing: bigint })[]>`
-    select kid, first, last, since, last - first + 1 - come.count as missing
+/** A gap as it is now. `filled`: the last entry that accounts for one of its counters. */
+export interface StandingGap extends Gap {
+  missing: bigint;
+  filled: bigint | null;
+}
+
+export async function readGaps(tx: Transaction, log: string): Promise<StandingGap[]> {
+  return await tx<StandingGap[]>`
+    select kid, first, last, since, last - first + 1 - come.count as missing, come.filled
     from counter_gaps as g
     cross join lateral (
-      select count(distinct counter)
+      select count(distinct counter), max(recorded) as filled
       from reports as r
       where r.log = g.log and r.kid = g.kid and r.counter between g.first and g.last
       offset 0

@@ -46,7 +46,7 @@ export async function openBreaks(
   return opened;
 }
 
-/** A finding that no longer holds. `evidence`: the entry that shows it, where one does. */
+/** A finding that no longer holds, and the entry that shows it: without one nothing has healed. */
 export interface Healed {
   finding: Identity;
   evidence: bigint | undefined;
@@ -58,11 +58,15 @@ export async function healBreaks(
   log: string,
   healed: readonly Healed[],
 ): Promise<number> {
-  const evidence = new Map(
-    healed.map(({ evidence, finding }) => [fingerprint(finding, opening.hash), evidence]),
-  );
+  const evidence = new Map<string, bigint>();
+  for (const { evidence: shown, finding } of healed) {
+    if (shown !== undefined) evidence.set(fingerprint(finding, opening.hash), shown);
+  }
   const open = await readOpenOf(opening.sql, log, [...evidence.keys()]);
-  const ended = [...open].map(([print, index]) => ({ index, evidence: evidence.get(print) }));
+  const ended = [...open].flatMap(([print, index]) => {
+    const shown = evidence.get(print);
+    return shown === undefined ? [] : [{ index, evidence: shown }];
+  });
   return await endBreaks(opening, log, ended);
 }
 
@@ -70,7 +74,7 @@ export async function healBreaks(
 export async function endBreaks(
   { appender, random }: Opening,
   log: string,
-  breaks: readonly { index: bigint; evidence: bigint | undefined }[],
+  breaks: readonly { index: bigint; evidence: bigint }[],
 ): Promise<number> {
   let ended = 0;
   for (const page of pages(breaks)) {
@@ -86,7 +90,7 @@ export async function endBreaks(
           approval: "",
           break: String(index),
           by: SERVICE,
-          evidence: String(evidence ?? ""),
+          evidence: String(evidence),
           outcome: "healed",
           reason: "came",
           salt: salt(random),

@@ -7,11 +7,17 @@ import type { Finding } from "../../core/break.ts";
 import type { KeyState, Prefix } from "../../core/prefix.ts";
 import { instantText } from "../../core/unit.ts";
 import { readOpenBreaks } from "../../store/breaks.ts";
-import { dropGap, findGaps, readGaps, readKeyMarks } from "../../store/counters.ts";
+import {
+  dropGap,
+  findGaps,
+  readGaps,
+  readKeyMarks,
+  type StandingGap,
+} from "../../store/counters.ts";
 import { readHead } from "../../store/heads.ts";
 import { transact } from "../../store/transact.ts";
 import type { Clock } from "../clock.ts";
-import { endBreaks, healBreaks, type Opening, openBreaks } from "./open.ts";
+import { endBreaks, type Healed, healBreaks, type Opening, openBreaks } from "./open.ts";
 
 export interface WatchingKeys extends Opening {
   clock: Clock;
@@ -50,17 +56,19 @@ async function watchCounters(
   });
   const opened = await openBreaks(watching, log, late);
   const come = gaps.filter(({ missing }) => missing === 0n);
-  const about = come.map(({ first, kid }) => ({ first: String(first), kid }));
-  const finding = { code: "counter-gap", tracking: "hosted" } as const;
-  const healed = await healBreaks(
-    watching,
-    log,
-    about.map((about) => ({ finding: { ...finding, about }, evidence: undefined })),
-  );
+  const healed = await healBreaks(watching, log, come.map(filledGap));
   await transact(sql, async (tx) => {
     for (const gap of come) await dropGap(tx, log, gap);
   });
   return { opened, healed };
+}
+
+function filledGap({ filled, first, kid }: StandingGap): Healed {
+  const about = { first: String(first), kid };
+  return {
+    finding: { about, code: "counter-gap", tracking: "hosted" },
+    evidence: filled ?? undefined,
+  };
 }
 
 /** The last one that a rotated key says it used. What a revoked one used beyond is nobody's. */
@@ -83,14 +91,16 @@ async function watchSilence(
   ]);
   const opened = await openBreaks(watching, log, findings);
   const still = new Set(findings.map(({ code, kid }) => `${code} ${kid}`));
+  const attestations = new Map(active.map(({ attestation, kid }) => [kid, attestation]));
   const head = await readHead(sql, log);
   const open = await readOpenBreaks(sql, log, head?.size ?? 0n);
-  const over = open.filter(({ code, kid }) => {
-    return (
-      (code === "missing-attestation" || code === "undelivered") && !still.has(`${code} ${kid}`)
-    );
+  // Of a key that has ended none is to be waited for: two persons say what is to become of it.
+  const ended = open.flatMap(({ code, index, kid }) => {
+    const evidence = attestations.get(kid) ?? undefined;
+    const isOfSilence = code === "missing-attestation" || code === "undelivered";
+    const over = isOfSilence && !still.has(`${code} ${kid}`);
+    return over && evidence !== undefined && evidence > index ? [{ index, evidence }] : [];
   });
-  const ended = over.map(({ index }) => ({ index, evidence: undefined }));
   return { opened, healed: await endBreaks(watching, log, ended) };
 }
 

@@ -179,6 +179,18 @@ test("what was looked at is looked at no more: told again, it opens nothing and 
   expect(await breaks()).toEqual(EXPECTED());
 }, 60_000);
 
+test("what reconciliation keeps beside the log comes back when its mark is put to the beginning, and opens nothing twice", async () => {
+  const { reader, writer } = house.database;
+  const kept = () => reader`
+    select index, job_id, runner_id, broken from unseen_usages where log = ${log} order by job_id`;
+  const before = await kept();
+  expect(before).toHaveLength(ofKindOf("unknown").length);
+  await writer`delete from unseen_usages where log = ${log}`;
+  await writer`update reconcile_marks set index = 0 where log = ${log}`;
+  expect(await reconciled()).toEqual({ opened: 0, healed: 0 });
+  expect(await kept()).toEqual(before);
+}, 60_000);
+
 test("two that look at once open each break once", async () => {
   const { writer } = house.database;
   await writer`update platform_jobs set due_at = '-infinity' where log = ${log} and state = 'differs'`;

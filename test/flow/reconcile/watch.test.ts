@@ -197,6 +197,44 @@ test("reports that wait in a spool for longer than the grace are a break, from t
   door.now -= 30 * HOUR;
 });
 
+test("every end of a break names the entry that shows it", async () => {
+  await door.submit(ran(1, 0, 60_000, 1), ran(3, 0, 60_000, 3));
+  await attested({ counter: 3, spool: 1 });
+  await watched();
+  door.now += 2 * DAY;
+  expect((await watched()).opened).toBe(3);
+  await door.submit(ran(2, 0, 60_000, 2));
+  await attested({ counter: 3 });
+  expect((await watched()).healed).toBe(3);
+  door.now -= 2 * DAY;
+  const entries = await entriesOf(house.database.reader, log);
+  const shown = ofKind(entries, "break_resolved").map(({ body }) => {
+    return entries[Number(body.evidence)]?.kind;
+  });
+  expect(shown.sort()).toEqual(["attestation", "attestation", "usage"]);
+});
+
+test("sums and marks come back when their mark is put to the beginning, and open nothing twice", async () => {
+  await door.submit(...[1, 2, 3].map((job) => ran(job, job * HOUR, 26 * HOUR)));
+  await attested({ counter: 5, offset: 99_000 });
+  await watched();
+  const { reader, writer } = house.database;
+  const kept = () =>
+    Promise.all([
+      reader`select * from namespace_days where log = ${log} order by day`,
+      reader`select * from runner_hours where log = ${log} order by hour`,
+      reader`select * from key_marks where log = ${log} order by kid`,
+      reader`select * from counter_gaps where log = ${log} order by first`,
+    ]);
+  const before = await kept();
+  for (const table of ["namespace_days", "runner_hours", "key_marks", "counter_gaps"]) {
+    await writer`delete from ${writer(table)} where log = ${log}`;
+  }
+  await writer`update reconcile_marks set index = 0 where log = ${log}`;
+  expect(await watched()).toEqual({ opened: 0, healed: 0 });
+  expect(await kept()).toEqual(before);
+});
+
 test("two that watch at once count nothing twice", async () => {
   await door.submit(...[1, 2].map((job) => ran(job, 0, HOUR)));
   await Promise.all([watch(watching, log), watch(watching, log), watch(watching, log)]);
