@@ -20,6 +20,7 @@ import {
 import { readWatermark, type Watermark } from "../../store/watermarks.ts";
 import { differences, finding } from "./compare.ts";
 import type { CheckEvent, Finding, Summary } from "./event.ts";
+import { compareMonths } from "./months.ts";
 import { type Notary, Tree } from "./tree.ts";
 import { Walk, type WalkedHead } from "./walk.ts";
 
@@ -97,6 +98,7 @@ async function* checkLog(
   yield* compareWatermark(log, watermark, tree.sealedSize, folded);
   yield* compareSums(snapshot, log, watermark?.size ?? 0n);
   yield* compareLeft(snapshot, log);
+  yield* compareMonths(snapshot.sql, log);
   const size = String(walk.head.size);
   yield { kind: "progress", log, index: size, size };
 }

@@ -52,7 +52,7 @@ export async function statementOf({ sql, tx, closed, counted }: Stating): Promis
 }
 
 /** What `month_closed` itself says. */
-function saidBy({ at, body, index, log }: Closed) {
+export function saidBy({ at, body, index, log }: Closed) {
   return {
     anchor: { by: body.anchored_by, kind: body.anchor },
     checkpoint: { root: body.root, size: body.size },

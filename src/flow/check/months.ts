@@ -1,0 +1,61 @@
+/** What is kept of closed months, against the digests that their entries have. */
+import { canonical, type Json, parseCanonical } from "../../core/json.ts";
+import { LineDigest } from "../../core/month/lines.ts";
+import { encodeUtf8 } from "../../core/text.ts";
+import type { Sql } from "../../store/connect.ts";
+import { readEntry } from "../../store/entries.ts";
+import { type MonthEnd, readMonthEnds, readStatement } from "../../store/month-ends.ts";
+import { allocationsOf, type LinePage, type OfMonth, packRollsOf } from "../month/read.ts";
+import { saidBy } from "../month/statement.ts";
+import { decodedAs, type Showing } from "../usage/show.ts";
+import { finding } from "./compare.ts";
+import type { Finding } from "./event.ts";
+
+/** A month whose rows nobody has written yet has no statement either, and nothing to compare. */
+export async function* compareMonths(sql: Sql, log: string): AsyncGenerator<Finding> {
+  for (const end of await readMonthEnds(sql, log)) {
+    const text = await readStatement(sql, log, end.month);
+    if (text !== undefined) yield* compareMonth(sql, { log, end, text });
+  }
+}
+
+interface Stated {
+  log: string;
+  end: MonthEnd;
+  text: string;
+}
+
+async function* compareMonth(sql: Sql, { log, end, text }: Stated): AsyncGenerator<Finding> {
+  const { index, month } = end;
+  const closed = decodedAs("month_closed", (await readEntry(sql, log, index)).bytes);
+  const { allocations_sha256, packs_sha256 } = closed.body;
+  const of = { log, month };
+  const allocations = await digestOf(sql, of, allocationsOf);
+  if (allocations !== allocations_sha256) {
+    yield finding({ log, table: "allocations", index }, "sha256", allocations_sha256, allocations);
+  }
+  const packs = await digestOf(sql, of, packRollsOf);
+  if (packs !== packs_sha256) {
+    yield finding({ log, table: "pack_rolls", index }, "sha256", packs_sha256, packs);
+  }
+  const stated = Object(parseCanonical(encodeUtf8(text)));
+  for (const [name, said] of Object.entries<Json>(saidBy(closed))) {
+    const found: unknown = Reflect.get(stated, name);
+    const shown = found === undefined ? null : JSON.stringify(found);
+    if (shown === canonical(said)) continue;
+    yield finding({ log, table: "statements", index }, name, canonical(said), shown);
+  }
+}
+
+type Read = (showing: Showing, of: OfMonth, after?: string) => Promise<LinePage<Json>>;
+
+async function digestOf(sql: Sql, of: OfMonth, read: Read): Promise<string> {
+  const digest = new LineDigest();
+  let after: string | undefined;
+  do {
+    const page = await read({ sql }, of, after);
+    for (const line of page.lines) digest.add(line);
+    after = page.next;
+  } while (after !== undefined);
+  return digest.end();
+}
