@@ -1,4 +1,5 @@
 /** What a month needs before it can be closed, said to a log of its own; the test moves the clock. */
+import type { AdjustmentLine } from "../../../src/core/control.ts";
 import type { Body, Kind } from "../../../src/core/entry.ts";
 import type { Policy } from "../../../src/core/policy.ts";
 import { Problem } from "../../../src/core/problem.ts";
@@ -167,10 +168,10 @@ export class MonthDesk {
   /** A correction of a namespace's month, as one person decides it. */
   async adjust(
     billing_month: string,
-    line: { namespace_id: string; usage_month: string; amount: string; entry?: string },
+    line: Pick<AdjustmentLine, "namespace_id" | "usage_month" | "amount"> & Partial<AdjustmentLine>,
   ): Promise<void> {
     const of = { billing_month, credit_run: "", first_line: "0" };
-    const lines = [{ entry: "", ...line, project_id: "", reverses: "" }];
+    const lines = [{ entry: "", project_id: "", ...line, reverses: "" }];
     await this.put("adjustment", { ...DECIDED, ...of, lines });
   }
 

@@ -199,7 +199,7 @@ test("T26: what comes late lands in the open month, first where its own has room
     amount: `-${minutes(2)}`,
   });
   const own = ofKind(await desk.entries(), "usage").at(-1)?.index;
-  const build = { namespace_id: "7", usage_month: NOVEMBER, entry: String(own) };
+  const build = { namespace_id: "7", project_id: "50", usage_month: NOVEMBER, entry: String(own) };
   await desk.adjust(NOVEMBER, { ...build, amount: `-${minutes(1)}` });
   desk.at("2026-12-05T00:00:00.000Z");
   await desk.attest();
