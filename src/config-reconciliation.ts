@@ -25,7 +25,7 @@ export const ReconciliationEnvironment = {
 const Values = z.object(ReconciliationEnvironment);
 
 /** The installation of one log. */
-export interface PlatformConfig {
+interface PlatformConfig {
   log: string;
   /** Where its jobs are pulled from; undefined: they come by webhooks and uploads alone. */
   pull: { url: string; token: string } | undefined;

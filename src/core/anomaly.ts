@@ -58,7 +58,7 @@ export function overTimeout(job: LongJob, { timeout_ms }: AnomalyBounds): Findin
   ];
 }
 
-export interface BusyHour {
+interface BusyHour {
   readonly runner_id: string;
   /** Its first instant. */
   readonly hour: string;
@@ -119,7 +119,7 @@ export function suddenJump(
   ];
 }
 
-export interface ClockOffset {
+interface ClockOffset {
   readonly kid: string;
   /** Of the attestation's entry. */
   readonly at: string;
@@ -146,7 +146,7 @@ export function clockOffset(
 }
 
 /** Counters first … last of a key, of which so many have not come since this gap was noticed. */
-export interface CounterGap {
+interface CounterGap {
   readonly kid: string;
   readonly first: bigint;
   readonly last: bigint;

@@ -56,7 +56,7 @@ export interface Difference {
   readonly detail: string;
 }
 
-export const JOB_STATES = [
+const JOB_STATES = [
   "new",
   "never_started",
   "running",

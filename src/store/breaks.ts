@@ -3,7 +3,7 @@ import { plainColumn } from "./columns.ts";
 import type { Sql, Transaction } from "./connect.ts";
 
 /** A break without an end. Ids are absent where it is about none. */
-export interface OpenBreak {
+interface OpenBreak {
   index: bigint;
   code: string;
   /** `YYYY-MM-DD`, the first of the usage month that it concerns. */

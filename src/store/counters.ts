@@ -61,7 +61,7 @@ export async function readKeyMarks(sql: Sql | Transaction, log: string): Promise
 }
 
 /** Counters of a key without any report. */
-export interface Gap {
+interface Gap {
   kid: string;
   first: bigint;
   last: bigint;

@@ -154,7 +154,7 @@ export async function makeDue(
 }
 
 /** Where a runner's finished jobs of [from, to) are read on, in the order of their numbers. */
-export interface JobPage {
+interface JobPage {
   runner: bigint;
   from: string;
   to: string;
@@ -179,7 +179,7 @@ export async function readFinishedJobs(
 }
 
 /** A job by the number that the platform finds it by. */
-export interface AskedJob {
+interface AskedJob {
   job_id: bigint;
   project_id: bigint;
 }

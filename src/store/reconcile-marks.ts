@@ -2,7 +2,7 @@
 import type { Sql, Transaction } from "./connect.ts";
 
 /** `population`: against the platform's jobs. `watch`: for what is strange in the log alone. */
-export type ReconcilePart = "population" | "watch";
+type ReconcilePart = "population" | "watch";
 
 /** From now on this part of the log is looked at, from its beginning. */
 export async function startMark(

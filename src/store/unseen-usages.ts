@@ -43,7 +43,7 @@ export async function dropSeen(
   `;
 }
 
-export interface UnseenSearch {
+interface UnseenSearch {
   runner: bigint;
   /** They finished before it. */
   before: string;

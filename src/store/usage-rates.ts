@@ -55,7 +55,7 @@ export async function addNamespaceDays(
 }
 
 /** An hour of a runner that has changed. */
-export interface RunnerHour {
+interface RunnerHour {
   runner: bigint;
   hour: Date;
   /** Of all its jobs together, as far as they ran within the hour, milliseconds. */

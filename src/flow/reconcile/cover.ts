@@ -22,7 +22,7 @@ export interface Covering {
   random: Random;
 }
 
-export interface Covered {
+interface Covered {
   log: string;
   runner: string;
   /** Not included. */

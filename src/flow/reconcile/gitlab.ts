@@ -9,7 +9,7 @@ export interface GitLab {
   token: string;
 }
 
-export interface GitLabAnswer {
+interface GitLabAnswer {
   text: string;
   /** Path and query of the next page; absent on the last. */
   next?: string;
@@ -45,7 +45,7 @@ const BYTES_MAX = 32 * 1024 * 1024;
 const REST_MS_MAX = 3_600_000;
 const SECONDS = /^[0-9]{1,12}$/;
 
-export interface GitLabRequest {
+interface GitLabRequest {
   /** Path and query, from `/api/v4/` on. */
   path: string;
   /** Epoch milliseconds. */

@@ -16,7 +16,7 @@ export interface ReconcilingPlatforms extends Matching {
   observer: ReconciliationObserver;
 }
 
-export interface ReconciliationObserver {
+interface ReconciliationObserver {
   reconciled(found: { opened: number; healed: number }): void;
   pulled(outcome: "page" | "failed"): void;
   standing(open: readonly BreakStanding[]): void;

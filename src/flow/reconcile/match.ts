@@ -31,7 +31,7 @@ export interface Matching extends Opening {
   bounds: Bounds;
 }
 
-export interface Matched {
+interface Matched {
   jobs: number;
   opened: number;
   healed: number;

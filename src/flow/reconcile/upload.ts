@@ -9,7 +9,7 @@ import { type Taking, take } from "./take.ts";
 
 export const UPLOADED_MAX = 1_000;
 
-export const UploadedJob = z.strictObject({
+const UploadedJob = z.strictObject({
   job_id: IntegerText,
   runner_id: IntegerText,
   project_id: IntegerText.exactOptional(),
