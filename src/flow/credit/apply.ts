@@ -4,7 +4,7 @@
  */
 
 import { assertLines } from "../../core/adjustment.ts";
-import { ADJUSTMENT_LINES_MAX, AdjustmentLine } from "../../core/control.ts";
+import { ADJUSTMENT_LINES_MAX, type AdjustmentLine } from "../../core/control.ts";
 import {
   adjustmentsOf,
   type PackLine,
@@ -126,7 +126,8 @@ async function putLines(
   texts: readonly string[],
 ): Promise<number> {
   const { at, prefix, tx } = held;
-  const lines = texts.map((text) => AdjustmentLine.parse(JSON.parse(text)));
+  // Their shape is asked when the entry is admitted.
+  const lines = texts.map((text): AdjustmentLine => JSON.parse(text));
   const months = (usageMonth: string): string => prefix.postingMonth(usageMonth);
   let more = 0;
   let entries = 0;
