@@ -22,7 +22,7 @@ const IMPURE = /Date\.now\(|new Date\(\)|Math\.random|performance\./;
 
 const files = ["src", "audit"].flatMap((root) =>
   readdirSync(root, { recursive: true, encoding: "utf8" })
-    .filter((name) => name.endsWith(".ts"))
+    .filter((name) => /\.tsx?$/.test(name))
     .map((name) => join(root, name)),
 );
 
