@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import type { FindingCode } from "../../audit/finding.ts";
 import { readFraction } from "../../audit/rating.ts";
 import { parseFactor } from "../../src/core/factor.ts";
 import { auditFiles, filesOf } from "./archive.ts";
@@ -129,12 +130,15 @@ function historyOf(steps: readonly Step[]): TestLog {
   return log;
 }
 
+/** Months are cut off here for where usage is posted, and not closed: test/audit/month has the rest. */
+const UNREADY: FindingCode[] = ["month-not-ready", "month-before"];
+
 test("whatever the service judges and rates, the second implementation judges and rates the same", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 60 }), async (steps) => {
       const log = historyOf(steps);
       const { findings, open } = await auditFiles(filesOf(log));
-      expect(findings.listed).toEqual([]);
+      expect([...findings.byCode.keys()].filter((code) => !UNREADY.includes(code))).toEqual([]);
       expect(open.count).toBe(0);
     }),
     { numRuns: 60 },
