@@ -7,6 +7,8 @@ export interface ReconciliationMetrics {
   pulled(outcome: "page" | "failed"): void;
   /** What stands open now, by code; `ms` is the age of the oldest. */
   breaksStanding(open: Iterable<{ code: string; open: number; ms: number }>): void;
+  /** Holds and conflicts that stand open now; `ms` is the age of the oldest. */
+  unresolved(open: Iterable<{ kind: string; open: number; ms: number }>): void;
 }
 
 export function reconciliationMetrics(register: Registry): ReconciliationMetrics {
@@ -35,12 +37,32 @@ export function reconciliationMetrics(register: Registry): ReconciliationMetrics
     labelNames: ["code"],
     registers,
   });
+  const unresolved = new Gauge({
+    name: "minutebook_unresolved",
+    help: "Holds and conflicts that stand open, of all logs, by kind",
+    labelNames: ["kind"],
+    registers,
+  });
+  const waiting = new Gauge({
+    name: "minutebook_unresolved_oldest_seconds",
+    help: "Age of the oldest hold or conflict that stands open, by kind",
+    labelNames: ["kind"],
+    registers,
+  });
   return {
     breaksFound: ({ healed, opened }) => {
       breaks.inc({ event: "opened" }, opened);
       breaks.inc({ event: "healed" }, healed);
     },
     pulled: (outcome) => pulls.inc({ outcome }),
+    unresolved: (all) => {
+      unresolved.reset();
+      waiting.reset();
+      for (const { kind, ms, open } of all) {
+        unresolved.set({ kind }, open);
+        waiting.set({ kind }, ms / 1_000);
+      }
+    },
     breaksStanding: (all) => {
       standing.reset();
       oldest.reset();

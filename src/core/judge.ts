@@ -30,9 +30,30 @@ export function judge(prefix: Prefix, kid: string, report: Report, at: string): 
   if (BigInt(epochMs(finished_at)) > latest) return hold("future");
   if (BigInt(duration_ms) > BigInt(prefix.log.duration_cap_ms)) return hold("over-cap");
 
+  return rated(prefix, report, key, runner);
+}
+
+function rated(
+  prefix: Prefix,
+  report: Report,
+  { enrolment }: KeyState,
+  runner: EnrolledRunner,
+): Judgement {
   const rating = rate(prefix, report, runner);
   if (rating === undefined) return hold("no-rate");
-  return { kind: "usage", body: { ...rating, enrolment: String(key.enrolment) }, runner };
+  return { kind: "usage", body: { ...rating, enrolment: String(enrolment) }, runner };
+}
+
+/**
+ * The same of a report that persons let in: rated as if nothing had held it, which takes a runner that its
+ * key's enrolment names, and a rate.
+ */
+export function judgeReleased(prefix: Prefix, kid: string, report: Report): Judgement {
+  const key = prefix.key(kid);
+  const { finished_at } = report.usage;
+  const runner = key && prefix.runner(report.runner.uuid, key.enrolment, finished_at);
+  if (key === undefined || runner === undefined) return hold("outside-enrolment");
+  return rated(prefix, report, key, runner);
 }
 
 /**

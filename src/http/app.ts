@@ -16,6 +16,7 @@ import type { usage } from "../flow/usage/usage.ts";
 import { answer } from "./answer.ts";
 import { creditRoutes } from "./credit.ts";
 import { financeRoutes } from "./finance.ts";
+import { holdRoutes } from "./holds.ts";
 import { logRoutes } from "./log.ts";
 import { type Monthing, monthRoutes } from "./months.ts";
 import { notificationRoutes } from "./notifications.ts";
@@ -68,6 +69,7 @@ export function createApp(services: Services): Hono<{ Bindings: HttpBindings }> 
   monthRoutes(router, services);
   creditRoutes(router, services);
   readerRoutes(router, services);
+  holdRoutes(router, services);
   logRoutes(router, services);
   receiptRoutes(router, services);
   quotaRoutes(router, services);

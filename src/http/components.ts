@@ -12,18 +12,8 @@ import {
   MonthText,
   Tracking,
 } from "../core/unit.ts";
-import {
-  Conflict,
-  ConflictPage,
-  Hold,
-  HoldPage,
-  Key,
-  KeyPage,
-  Log,
-  LogKey,
-  LogKeyList,
-  Logs,
-} from "./answers/listings.ts";
+import { Conflict, ConflictPage, Hold, HoldPage } from "./answers/holds.ts";
+import { Key, KeyPage, Log, LogKey, LogKeyList, Logs } from "./answers/listings.ts";
 import { Checkpoint, Checkpoints, Consistency, Inclusion, Tile } from "./answers/logs.ts";
 import { Problem } from "./answers/problem.ts";
 import { Document, Liveness, Metrics, Readiness } from "./answers/process.ts";

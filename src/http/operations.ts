@@ -3,6 +3,7 @@ import type { Route } from "./access.ts";
 import { CONTROL } from "./operations/control.ts";
 import { CREDIT } from "./operations/credit.ts";
 import { FINANCE } from "./operations/finance.ts";
+import { HOLDS } from "./operations/holds.ts";
 import { LOG } from "./operations/log.ts";
 import { MONTHS } from "./operations/months.ts";
 import { NOTIFICATIONS } from "./operations/notifications.ts";
@@ -25,6 +26,7 @@ export const OPERATIONS: Readonly<Record<Route, Operation>> = {
   ...CONTROL,
   ...MONTHS,
   ...READER,
+  ...HOLDS,
   ...QUOTA,
   ...NOTIFICATIONS,
   ...OVERSIGHT,

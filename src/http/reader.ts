@@ -1,8 +1,7 @@
-/** Usage, quota, single builds, and the registers of what did not become usage. */
+/** Usage, quota, and single builds. */
 import { IntegerText, nextMonth } from "../core/unit.ts";
 import { showQuota } from "../flow/quota/show.ts";
 import { explain } from "../flow/usage/explain.ts";
-import { type Search, showConflicts, showHolds } from "../flow/usage/show.ts";
 import { type UsageAnswer, type UsageQuery, usage, usageCsv } from "../flow/usage/usage.ts";
 import { preferred } from "./accept.ts";
 import { type Caller, viewerOf, visibleNamespaces } from "./access.ts";
@@ -10,8 +9,8 @@ import { answer } from "./answer.ts";
 import type { Services } from "./app.ts";
 import { parsed } from "./body.ts";
 import { JobSearch, UsageSearch } from "./operations/shapes.ts";
-import { logOf, member, namespaceOf, pageOf } from "./path.ts";
-import type { Ask, Router } from "./router.ts";
+import { logOf, member, namespaceOf } from "./path.ts";
+import type { Router } from "./router.ts";
 
 export function readerRoutes(router: Router, { flow, reading, serving }: Services): void {
   router.guarded("GET /v1/usage", async (ask, caller) => {
@@ -31,21 +30,6 @@ export function readerRoutes(router: Router, { flow, reading, serving }: Service
   router.guarded("GET /v1/quotas/:log/:namespace", async (ask, caller) => {
     return answer(200, await showQuota(flow.quota, namespaceOf(ask, caller)));
   });
-
-  router.guarded("GET /v1/logs/:log/conflicts", async (ask, caller) => {
-    const { items, ...rest } = await showConflicts(reading, registerSearch(ask, caller));
-    return answer(200, { ...rest, conflicts: items });
-  });
-
-  router.guarded("GET /v1/logs/:log/holds", async (ask, caller) => {
-    const { items, ...rest } = await showHolds(reading, registerSearch(ask, caller));
-    return answer(200, { ...rest, holds: items });
-  });
-}
-
-function registerSearch(ask: Ask, caller: Caller): Search {
-  const log = logOf(ask, caller);
-  return { log, visible: visibleNamespaces(caller, log), ...pageOf(ask) };
 }
 
 function usageQuery(search: UsageSearch, caller: Caller): UsageQuery {

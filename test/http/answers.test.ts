@@ -10,6 +10,7 @@ import { claimOf, reported, sign } from "../flow/door.ts";
 import { testKey } from "../signing.ts";
 import { askOfControl } from "./answers-of-control.ts";
 import { askOfCredit } from "./answers-of-credit.ts";
+import { askOfHolds } from "./answers-of-holds.ts";
 import { askOfReconciliation } from "./answers-of-reconciliation.ts";
 import { bodyOf, mediaTypeOf, routeOf, shapeOf } from "./documented.ts";
 import { heartbeatOf } from "./heartbeat.ts";
@@ -47,6 +48,7 @@ beforeAll(async () => {
   await keys();
   await money();
   await reports();
+  await askOfHolds(tell, { log });
   await quota();
   await oversight();
   await askOfControl(tell, { log, now: house.clock.time });

@@ -1,9 +1,12 @@
 /** A service with a log under dual control: somebody who proposes at it, and somebody who approves. */
 import { expect } from "vitest";
 import type { Service } from "../../src/command/service.ts";
-import type { MappedRole } from "../../src/core/control.ts";
-import type { Entry } from "../../src/core/entry.ts";
-import { entriesOf, ofKind } from "../flow/door.ts";
+import type { Action, MappedRole } from "../../src/core/control.ts";
+import type { EnrolledRunner, Entry } from "../../src/core/entry.ts";
+import { instantText } from "../../src/core/unit.ts";
+import { tokenDigest } from "../../src/flow/key/enrol.ts";
+import { RUNNER } from "../core/history.ts";
+import { claimOf, entriesOf, ofKind } from "../flow/door.ts";
 import { type Answered, ask, everybody, type House, openHouse } from "./house.ts";
 import { IdIssuer, type Made } from "./id-issuer.ts";
 
@@ -111,6 +114,25 @@ export class FourEyes {
 
   async grants(): Promise<MappedRole[]> {
     return ofKind(await this.entries(), "role_mapping").at(-1)?.body.grants ?? [];
+  }
+
+  /** What both decide, one after the other. */
+  async decided(action: Action, content: object): Promise<Answered> {
+    const answer = await this.approve(await this.opened({ action, content }));
+    expect([answer.status, answer.text]).toEqual([201, expect.any(String)]);
+    return answer;
+  }
+
+  /** The key of this seed, for the usual runner or another line. */
+  async agent(seed: number, line: Partial<EnrolledRunner> = {}): Promise<void> {
+    const secret = `secret ${seed}`;
+    const claim_until = instantText(this.house.clock.time + 3_600_000);
+    const runners = [{ ...RUNNER, ...line }];
+    const named = { claim_until, namespaces: [], runners, token_sha256: tokenDigest(secret) };
+    await this.decided("enrolment", named);
+    const json = { token: secret, claim: claimOf(seed, this.log, secret) };
+    const claimed = await ask(this.house, "POST /v1/enrolments/claim", { json });
+    expect([claimed.status, claimed.text]).toEqual([201, expect.any(String)]);
   }
 
   /** Which may change limits without a person, from here on. */

@@ -97,7 +97,9 @@ export function derive(
     case "hold": {
       const signed = readSigned(entry.body.jws, hash);
       if (signed === undefined) return undefined;
-      const reports = [answer(entry, signed)];
+      // What was held was answered then, and is answered so for ever.
+      const isReleased = entry.kind === "usage" && entry.body.hold !== undefined;
+      const reports = isReleased ? [] : [answer(entry, signed)];
       if (entry.kind !== "usage") return { ...nothing, reports, signed };
       return { ...nothing, ...used(entry, signed, prefix, hash), reports, signed };
     }

@@ -2,7 +2,7 @@
 import { admit } from "../../core/admit.ts";
 import type { Body, Entry, EntryOf, Kind } from "../../core/entry.ts";
 import type { Sha256 } from "../../core/hash.ts";
-import { judge, trackingOf } from "../../core/judge.ts";
+import { judge, judgeReleased, trackingOf } from "../../core/judge.ts";
 import { assertFollows } from "../../core/pack.ts";
 import type { Prefix } from "../../core/prefix.ts";
 import { Problem } from "../../core/problem.ts";
@@ -73,13 +73,14 @@ function* usage(
   { kid, report }: Signed,
   prefix: Prefix,
 ): Generator<Misjudged> {
-  const judged = judge(prefix, kid, report, at);
+  const { hold, jws, ...found } = body;
+  const judged =
+    hold === undefined ? judge(prefix, kid, report, at) : judgeReleased(prefix, kid, report);
   if (judged.kind === "hold") {
     yield [`hold ${judged.code}`, "usage"];
     return;
   }
-  const { jws, ...found } = body;
-  const expected: Omit<Body<"usage">, "jws"> = judged.body;
+  const expected: Omit<Body<"usage">, "hold" | "jws"> = judged.body;
   const members = new Set([...Object.keys(expected), ...Object.keys(found)]);
   for (const member of members as Set<keyof typeof found>) {
     if (expected[member] !== found[member]) {

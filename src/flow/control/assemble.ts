@@ -3,6 +3,7 @@ import { bodyOf, type Content, contentShape } from "../../core/approval.ts";
 import type { Action } from "../../core/control.ts";
 import { BODY, type Body } from "../../core/entry.ts";
 import { Problem } from "../../core/problem.ts";
+import { putReleased } from "../hold/release.ts";
 import type { Put, Receipt } from "../log/commit-entry.ts";
 import { type Deciding, isFirst, RULES_BESIDE } from "./rules.ts";
 
@@ -46,7 +47,7 @@ export async function assertAllowed<A extends Action>(
   await RULES_BESIDE[action]?.(deciding, body);
 }
 
-/** @throws Problem of whatever refuses the entry */
+/** And what stands right behind it. @throws Problem of whatever refuses the entry */
 export async function write<A extends Action>(
   put: Put,
   deciding: Deciding,
@@ -55,5 +56,11 @@ export async function write<A extends Action>(
 ): Promise<Receipt> {
   const body = await assemble(deciding, action, content, sealed);
   await assertAllowed(deciding, action, body);
-  return await put(action, body);
+  const receipt = await put(action, body);
+  await BEHIND[action]?.(put, deciding, body);
+  return receipt;
 }
+
+type Behind<A extends Action> = (put: Put, deciding: Deciding, body: Body<A>) => Promise<void>;
+
+const BEHIND: { readonly [A in Action]?: Behind<A> } = { hold_resolved: putReleased };

@@ -11,6 +11,7 @@ import { readEntry } from "../../store/entries.ts";
 import { readPack } from "../../store/packs.ts";
 import { readNewest } from "../../store/registers.ts";
 import { creditRunEffect } from "../credit/rule.ts";
+import { conflictEffect, holdEffect } from "../hold/effect.ts";
 import { adjustmentEffect } from "../money/adjust.ts";
 import { conditionsAtHead } from "../month/close.ts";
 import { decodedAs } from "../usage/show.ts";
@@ -33,10 +34,10 @@ export const EFFECTS: { readonly [A in Action]: Effect<A> } = {
   account: accounted,
   adjustment: adjustmentEffect,
   break_resolved: added,
-  conflict_resolved: added,
+  conflict_resolved: conflictEffect,
   credit_run: creditRunEffect,
   enrolment: enrolled,
-  hold_resolved: added,
+  hold_resolved: holdEffect,
   log_key: named,
   mode: ({ prefix }) => {
     const { billingFrom: billing_from, control, sources } = prefix;

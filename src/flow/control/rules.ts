@@ -13,6 +13,7 @@ import type { Transaction } from "../../store/connect.ts";
 import { readPack } from "../../store/packs.ts";
 import { assertRun } from "../credit/rule.ts";
 import { assertNoneUnderWay } from "../credit/written.ts";
+import { assertConflictEnd, assertHoldEnd } from "../hold/open.ts";
 import type { Keyring } from "../key/keyring.ts";
 import { assertNextLogKey } from "../key/log-key.ts";
 import { assertAccount } from "../money/account.ts";
@@ -37,7 +38,9 @@ type Rule<A extends Action> = (deciding: Deciding, body: Body<A>) => Promise<voi
 export const RULES_BESIDE: { readonly [A in Action]?: Rule<A> } = {
   account: assertAccount,
   adjustment: assertHandMade,
+  conflict_resolved: assertConflictEnd,
   credit_run: assertRun,
+  hold_resolved: assertHoldEnd,
   log_key: async ({ tx, prefix, keyring }, body) => {
     await assertNextLogKey(keyring, { tx, log: prefix.id }, body);
   },

@@ -3,16 +3,20 @@ import { admit } from "../../core/admit.ts";
 import { rowsBeside } from "../../core/beside.ts";
 import { readClaim } from "../../core/claim.ts";
 import { type Body, CONTROL_KINDS, type Entry, type EntryOf, type Kind } from "../../core/entry.ts";
-import type { Hash } from "../../core/hash.ts";
+import type { Hash, Sha256 } from "../../core/hash.ts";
 import type { Prefix } from "../../core/prefix.ts";
+import { fact } from "../../core/report.ts";
+import { type UsageColumns, usageColumns } from "../../core/typed.ts";
 import { instantText } from "../../core/unit.ts";
 import { insertBeside } from "../../store/beside.ts";
 import type { Transaction } from "../../store/connect.ts";
 import { insertEntries, readEntry } from "../../store/entries.ts";
 import { type LockedHead, moveHead } from "../../store/heads.ts";
+import { insertJobs, type Job } from "../../store/jobs.ts";
 import { insertKey } from "../../store/keys.ts";
 import { transact } from "../../store/transact.ts";
 import { assertDecided } from "../control/decided.ts";
+import { reportOf } from "../usage/show.ts";
 import { Chain } from "./chain.ts";
 import { type Committing, committed, decided, hold, laterOf, type Memory } from "./held.ts";
 
@@ -36,9 +40,10 @@ export type Make<K extends Kind> = (
 ) => Body<K> | bigint | Promise<Body<K> | bigint>;
 
 /**
- * Writes the next entry of the transaction. @throws Problem of `admit`, `approval-required`,
- * `approver-needed`, `already-decided`; Error for
- * anything behind an entry of a control kind, which would be judged without it
+ * Writes the next entry of the transaction: any but a report's, save the usage of one that is let in.
+ *
+ * @throws Problem of `admit`, `approval-required`, `approver-needed`, `already-decided`; Error for anything
+ *   behind an entry of a control kind, which would be judged without it
  */
 export type Put = <K extends Kind>(kind: K, body: Body<K>) => Promise<Receipt>;
 
@@ -113,10 +118,12 @@ class Writing {
   readonly entries: Entry[] = [];
   readonly #place: Place;
   readonly #chain: Chain;
+  readonly #hash: Sha256;
   #controlIndex: bigint;
 
   constructor({ hash }: Committing, place: Place) {
     this.#place = place;
+    this.#hash = hash;
     this.#chain = new Chain(place.log, place.head, place.at, hash);
     this.#controlIndex = place.head.controlIndex;
   }
@@ -130,8 +137,14 @@ class Writing {
     // The prefix takes entries in when they are committed, and not before: others look at it meanwhile.
     if (this.#controlIndex !== head.controlIndex) throw new Error("commit: behind a control entry");
     admit(prefix, kind, body, at);
+    assertBehind(this.entries.at(-1), kind, body);
     const { entry, stored } = this.#chain.append(kind, body);
     await assertDecided(tx, prefix, entry as Entry);
+    if (kind === "usage") {
+      const { columns, job } = besideUsage(entry as EntryOf<"usage">, prefix, this.#hash);
+      stored.usage = columns;
+      await insertJobs(tx, log, [job]);
+    }
     await insertEntries(tx, log, at, [stored]);
     if (kind === "key") await enterKey(tx, entry as EntryOf<"key">);
     await insertBeside(tx, log, rowsBeside(entry as Entry));
@@ -143,8 +156,40 @@ class Writing {
   async end(): Promise<void> {
     const { tx, log, head } = this.#place;
     if (this.entries.length === 0) return;
+    if (releasedBy(this.entries.at(-1)) !== undefined) throw new Error("commit: no usage behind");
     await moveHead(tx, log, head, { ...this.tip, controlIndex: this.#controlIndex });
   }
+}
+
+/** Usage comes in by reports, but right behind the release of what was held; and there nothing else does. */
+function assertBehind(before: Entry | undefined, kind: Kind, body: Body<Kind>): void {
+  const hold = releasedBy(before);
+  const isReleased = kind === "usage" && hold !== undefined && "hold" in body && body.hold === hold;
+  const isOther = kind !== "usage" && hold === undefined;
+  if (!isReleased && !isOther) throw new Error("commit: usage and release do not go together");
+}
+
+function releasedBy(entry: Entry | undefined): string | undefined {
+  const released = entry?.kind === "hold_resolved" && entry.body.outcome === "released";
+  return released ? entry.body.hold : undefined;
+}
+
+/** What settle.ts writes beside the usage of a report that comes in. */
+function besideUsage(
+  entry: EntryOf<"usage">,
+  prefix: Prefix,
+  hash: Sha256,
+): { columns: UsageColumns; job: Job } {
+  const { body, index } = entry;
+  const { report } = reportOf(body.jws);
+  const { finished_at } = report.usage;
+  const runner = prefix.runner(report.runner.uuid, BigInt(body.enrolment), finished_at);
+  if (runner === undefined) throw new Error("commit: usage of no runner");
+  const { tracking } = body;
+  return {
+    columns: usageColumns(entry, report, BigInt(runner.runner_id)),
+    job: { tracking, jobId: report.job.id, index, fact: fact(report, hash) },
+  };
 }
 
 async function enterKey(tx: Transaction, { body, index, log }: EntryOf<"key">): Promise<void> {

@@ -31,11 +31,14 @@ interface Before {
  * Would append have written just this after these? Signatures are verified under the keys of the
  * prefix, reports judged and rated again, all else admitted. What a person says without a signature
  * and no later entry could take back proves nothing: keys of the log, who may read it, whose archive
- * it has; nor does what a second person said, since the key that verifies it could be anybody's.
+ * it has, how a held report or a conflict ended; nor does what a second person said, since the key
+ * that verifies it could be anybody's.
  */
 export async function isProven(entry: Entry, before: Before): Promise<boolean> {
   switch (entry.kind) {
     case "usage":
+      if (entry.body.hold !== undefined) return false;
+      return isReport(entry.body.jws, before.prefix) && (await isJudged(entry, before));
     case "conflict":
     case "hold":
       return isReport(entry.body.jws, before.prefix) && (await isJudged(entry, before));
@@ -49,6 +52,8 @@ export async function isProven(entry: Entry, before: Before): Promise<boolean> {
     case "role_mapping":
     case "issuer_key":
     case "approval":
+    case "hold_resolved":
+    case "conflict_resolved":
       return false;
     default:
       return await isAdmitted(entry, before);

@@ -1,11 +1,11 @@
-/** What is on a log, for whoever asks: logs, keys, conflicts and holds. Every answer says as of what. */
+/** What is on a log, for whoever asks: logs and keys. Every answer says as of what. */
 import { decodeEntry, type EntryOf, type Kind } from "../../core/entry.ts";
 import { parseCanonical } from "../../core/json.ts";
 import { readCompact } from "../../core/jws.ts";
 import type { Prefix } from "../../core/prefix.ts";
 import { Problem } from "../../core/problem.ts";
 import { Report } from "../../core/report.ts";
-import { encodeBase64, encodeBase64url } from "../../core/text.ts";
+import { encodeBase64url } from "../../core/text.ts";
 import type { Platform } from "../../core/unit.ts";
 import type { Sql, Transaction } from "../../store/connect.ts";
 import { readHead } from "../../store/heads.ts";
@@ -46,21 +46,6 @@ export interface ShownReport {
   report: Report;
 }
 
-export interface ShownConflict extends ShownReport {
-  index: string;
-  at: string;
-  leaf: string;
-  /** Index of the usage that stands. */
-  stands: string;
-}
-
-export interface ShownHold extends ShownReport {
-  index: string;
-  at: string;
-  leaf: string;
-  code: string;
-}
-
 export interface ShownKey {
   kid: string;
   index: string;
@@ -89,23 +74,6 @@ export async function showLogs({ sql }: Showing): Promise<ShownLog[]> {
   return logs.map(({ log, size, sealed, genesis }) => {
     const { unique_id, platform } = decodedAs("log", genesis).body;
     return { log, unique_id, platform, size: String(size), sealed: String(sealed) };
-  });
-}
-
-/** @throws Problem `not-found` */
-export async function showConflicts(
-  showing: Showing,
-  search: Search,
-): Promise<Page<ShownConflict>> {
-  return await page(showing, search, "conflict", ({ body, ...entry }) => {
-    return { ...place(entry), stands: body.stands, ...reportOf(body.jws) };
-  });
-}
-
-/** @throws Problem `not-found` */
-export async function showHolds(showing: Showing, search: Search): Promise<Page<ShownHold>> {
-  return await page(showing, search, "hold", ({ body, ...entry }) => {
-    return { ...place(entry), code: body.code, ...reportOf(body.jws) };
   });
 }
 
@@ -162,33 +130,7 @@ export function snapshot<T>(sql: Sql, look: (tx: Transaction) => Promise<T>): Pr
   return transact(sql, look, "isolation level repeatable read read only");
 }
 
-type Placed<K extends Kind> = EntryOf<K> & Pick<RegisteredEntry, "leaf">;
-
-async function page<K extends "conflict" | "hold", Item extends ShownReport>(
-  { sql }: Showing,
-  { log, visible, after }: Search,
-  kind: K,
-  show: (entry: Placed<K>) => Item,
-): Promise<Page<Item>> {
-  return await snapshot(sql, async (tx) => {
-    const [listed] = await listLogs(tx, log);
-    if (listed === undefined) throw new Problem("not-found");
-    const found = await readRegister(tx, log, kind, { after: after ?? -1n, limit: PAGE });
-    const items = found.map(({ bytes, leaf }) => show({ ...decodedAs(kind, bytes), leaf }));
-    const seen = items.filter(({ report }) => sees(visible, report));
-    return { ...asOf(listed), items: seen, ...nextOf(found) };
-  });
-}
-
-function sees(visible: readonly bigint[] | undefined, { job }: Report): boolean {
-  return visible === undefined || visible.includes(BigInt(job.root_namespace_id));
-}
-
 function nextOf(found: readonly RegisteredEntry[]): { next?: string } {
   const last = found.at(-1);
   return last === undefined || found.length < PAGE ? {} : { next: String(last.index) };
-}
-
-function place({ index, at, leaf }: Pick<Placed<"hold">, "index" | "at" | "leaf">) {
-  return { index: String(index), at, leaf: encodeBase64(leaf) };
 }

@@ -1,6 +1,6 @@
 /** Logs, and the registers of each, a page at a time. */
 import { z } from "zod";
-import { BODY, HoldCode } from "../../core/entry.ts";
+import { BODY } from "../../core/entry.ts";
 import { Report } from "../../core/report.ts";
 import {
   HashText,
@@ -53,7 +53,7 @@ export const LogKeyList = exactly<Awaited<ReturnType<typeof showLogKeys>>>()(
 export const AsOf = exactly<show.AsOf>()(
   z.strictObject({ log: LogId, as_of: IntegerText, sealed: IntegerText }),
 );
-const Page = AsOf.extend({ next: IntegerText.exactOptional() });
+export const Page = AsOf.extend({ next: IntegerText.exactOptional() });
 
 export const Key = exactly<show.ShownKey>()(
   z.strictObject({
@@ -81,15 +81,5 @@ export const Recorded = z.strictObject({
   report: Report,
 });
 
-export const Conflict = exactly<show.ShownConflict>()(Recorded.extend({ stands: IntegerText }));
-export const ConflictPage = exactly<PageOf<show.ShownConflict, "conflicts">>()(
-  Page.extend({ conflicts: z.array(Conflict) }),
-);
-
-type ShownHold = show.ShownHold & { code: HoldCode };
-export const Hold = exactly<ShownHold>()(Recorded.extend({ code: HoldCode }));
-export const HoldPage = exactly<PageOf<ShownHold, "holds">>()(
-  Page.extend({ holds: z.array(Hold) }),
-);
-
-type PageOf<Item, Name extends string> = Omit<show.Page<Item>, "items"> & Record<Name, Item[]>;
+export type PageOf<Item, Name extends string> = Omit<show.Page<Item>, "items"> &
+  Record<Name, Item[]>;

@@ -1,6 +1,6 @@
 /** Problem documents (RFC 9457) with all members that any of them has. */
 import { z } from "zod";
-import { BODY } from "../../core/entry.ts";
+import { BODY, HoldCode } from "../../core/entry.ts";
 import { PROBLEMS, type ProblemCode } from "../../core/problem.ts";
 import {
   HashText,
@@ -42,6 +42,8 @@ export const Problem = z.strictObject({
   text: z.string().exactOptional(),
   stands: IntegerText.exactOptional(),
   next: MonthText.exactOptional(),
+  /** Of a held report: why it cannot be rated. */
+  reason: HoldCode.exactOptional(),
   /** Of a month: what it waits for, and the entry that closed it. */
   missing: z.array(z.string()).exactOptional(),
   closed: IntegerText.exactOptional(),

@@ -38,6 +38,9 @@ const OF_ACTIONS = [
   "last-log-key",
   "successor-unsealed",
   "already-decided",
+  "cannot-be-rated",
+  "job-stands",
+  "correction-needed",
   "token-says-too-much",
 ] as const satisfies readonly ProblemCode[];
 

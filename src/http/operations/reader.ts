@@ -1,23 +1,10 @@
-/** Usage, conflicts and holds, read. */
-import { ConflictPage, HoldPage } from "../answers/listings.ts";
+/** Usage, quota and single builds, read. */
 import { NamespaceQuota } from "../answers/namespace-quotas.ts";
 import { Explanation, Usage, UsageTable } from "../answers/usages.ts";
 import { json, type Operation, SERVING } from "./operation.ts";
-import { JobSearch, PageSearch, UsageSearch } from "./shapes.ts";
+import { JobSearch, UsageSearch } from "./shapes.ts";
 
 export const READER = {
-  "GET /v1/logs/:log/conflicts": {
-    summary: "Reports that contradict one that stands",
-    query: PageSearch,
-    success: { 200: json(ConflictPage) },
-    problems: [],
-  },
-  "GET /v1/logs/:log/holds": {
-    summary: "Held reports",
-    query: PageSearch,
-    success: { 200: json(HoldPage) },
-    problems: [],
-  },
   "GET /v1/quotas/:log/:namespace": {
     summary: "What a namespace has left, with all that it is made of",
     success: { 200: json(NamespaceQuota) },

@@ -104,6 +104,10 @@ export const AccessSearch = z.strictObject({ day: DayText, after: IntegerText.op
 export const PrincipalSearch = z.strictObject({ log: LogId, after: z.string().optional() });
 /** The whole of a UTC day. */
 export const CompletenessSearch = z.strictObject({ day: DayText });
+/** `after`: as above. */
+export const ResolvedSearch = PageSearch.extend({
+  state: z.enum(["open", "ended", "all"]).default("all"),
+});
 /** `before`: the `next` of the page before. */
 export const BreakSearch = z.strictObject({
   state: z.enum(["open", "ended", "all"]).default("open"),
