@@ -52,6 +52,7 @@ export interface Sources extends QuotaSources {
   refusalsDropped: () => number;
   anchors: () => Anchors;
   reviewsOverdue: () => number;
+  surroundings: () => { drift: readonly string[]; failed: number };
 }
 
 export interface Metrics extends WitnessMetrics, QuotaMetrics, ReconciliationMetrics {
@@ -224,6 +225,12 @@ function watch(registry: Registry, sources: Sources): void {
   );
   gauge("access_reviews_overdue", "Logs whose access nobody reviewed for a quarter", () => {
     return sources.reviewsOverdue();
+  });
+  gauge("environment_drift", "Kinds of guards that are otherwise than at the start", () => {
+    return sources.surroundings().drift.length;
+  });
+  gauge("verification_failed_logs", "Logs that did not pass when they were last verified", () => {
+    return sources.surroundings().failed;
   });
   gauge("refusals_dropped", "Refusals that the register did not keep", () => {
     return sources.refusalsDropped();

@@ -23,11 +23,13 @@ import { showLogs } from "../flow/usage/show.ts";
 import type { Sql } from "../store/connect.ts";
 import type { Logger, Metrics } from "../telemetry.ts";
 import { startClosing } from "./closing.ts";
+import { type Surroundings, startEvidencing } from "./evidencing.ts";
 import { startNotifying } from "./notifying.ts";
 import { startOverseeing } from "./overseeing.ts";
 import { startReconciliation } from "./reconciliation.ts";
 import { startReconciling } from "./reconciling.ts";
 import { openTrouble } from "./trouble.ts";
+import { startWaiting } from "./waiting.ts";
 import { startWitnessing } from "./witnesses.ts";
 
 export interface Background {
@@ -36,6 +38,8 @@ export interface Background {
   anchors(): Anchors;
   /** Logs whose access nobody has reviewed for more than a quarter. */
   reviewsOverdue(): number;
+  /** What guards the log otherwise than at the start, and which logs did not pass their verification. */
+  surroundings(): Surroundings;
   /** Closes the appender; what was appended last is sealed and folded before this resolves. */
   stop(): Promise<void>;
 }
@@ -85,18 +89,19 @@ export function startBackground(options: {
   const holdingAgainst = startReconciliation({ ...sealer, ...options, signal });
   const notifying = startNotifying({ ...options, sql, clock, signal });
   const overseeing = startOverseeing({ ...options, sql, clock, signal });
+  const evidencing = startEvidencing({ ...options, sql, clock, signal });
   const closing = startClosing({ ...sealer, ...options, signal });
   const expiring = startExpiring(options, signal);
   const crediting = startCrediting(options, signal);
-  const announcing = announceAll(options, signal).catch((error: unknown) => {
-    log.warn({ err: error }, "announce");
-  });
+  const waiting = startWaiting({ ...options, sql, clock, signal });
+  const announcing = startAnnouncing(options, signal);
 
   return {
     sealLag: sealing.lag,
     rollups: folding.rollups,
     anchors: witnessing.anchors,
     reviewsOverdue: overseeing.overdue,
+    surroundings: evidencing.surroundings,
     stop: async () => {
       abort.abort();
       await Promise.all([
@@ -108,9 +113,11 @@ export function startBackground(options: {
         holdingAgainst,
         notifying,
         overseeing.done,
+        evidencing.done,
         closing,
         expiring,
         crediting,
+        waiting,
         announcing,
       ]);
       await appender.close();
@@ -182,6 +189,15 @@ function startRetaining(
     signal,
     onFailure: trouble.failed,
     onRound: trouble.roundEnded,
+  });
+}
+
+function startAnnouncing(
+  options: Parameters<typeof startBackground>[0],
+  signal: AbortSignal,
+): Promise<void> {
+  return announceAll(options, signal).catch((error: unknown) => {
+    options.log.warn({ err: error }, "announce");
   });
 }
 

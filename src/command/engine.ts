@@ -83,6 +83,7 @@ export function startEngine(options: {
     refusalsDropped: () => register.dropped(),
     anchors: () => background.anchors(),
     reviewsOverdue: () => background.reviewsOverdue(),
+    surroundings: () => background.surroundings(),
     redis: live.state,
     ledger: () => quota.ledger.loaded(),
     stopsDropped: () => quota.stops.dropped(),

@@ -31,6 +31,7 @@ import { setupCommand } from "./setup.ts";
 import { demoCommand } from "./story.ts";
 import { tokenCommand } from "./token.ts";
 import { usageCommand } from "./usage.ts";
+import { verificationCommand } from "./verification.ts";
 import { whatIfCommand } from "./what-if.ts";
 
 const STATUSES = "0 done, 1 refused or a finding, 2 could not be asked; each command says its own";
@@ -67,6 +68,7 @@ export function minutebook(): Command {
     reconcileCommand(),
     checkCommand(),
     accessCommand(),
+    verificationCommand(),
     rebuildCommand(),
     recoverCommand(),
     adoptArchiveCommand(),

@@ -176,6 +176,7 @@ function servicesOf({
     ready: watchReadiness({
       ...{ sql, guard, rollups, sealLag, anchors },
       reviewsOverdue: background.reviewsOverdue,
+      surroundings: background.surroundings,
       signs: () => foundation.keys.available(),
       redis: flow.quota.live.state,
       migrations: migrationsFolder(),

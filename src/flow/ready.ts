@@ -28,6 +28,10 @@ export interface Readiness {
   redis: Redis;
   /** How many logs' access nobody has reviewed for more than a quarter. */
   reviews: { overdue: number };
+  /** How many kinds of guards (grants, triggers) are otherwise than when this process began. */
+  environment: { drift: number };
+  /** How many logs did not pass when they were last verified by this process. */
+  verification: { failed: number };
 }
 
 export type Redis = "up" | "away" | "none";
@@ -45,6 +49,7 @@ export interface Watching {
   signs: () => boolean;
   redis: () => Redis;
   reviewsOverdue: () => number;
+  surroundings: () => { drift: readonly string[]; failed: number };
   /** The migrations' folder. */
   migrations: string;
 }
@@ -57,6 +62,7 @@ export interface Watching {
 export async function ready(watching: Watching): Promise<Readiness> {
   const { sql, guard, sealLag, rollups, anchors, signs, redis, migrations, reviewsOverdue } =
     watching;
+  const { drift, failed } = watching.surroundings();
   const { entries, logs, ms } = sealLag();
   const codes = [...guard.state().values()];
   const known = {
@@ -67,6 +73,8 @@ export async function ready(watching: Watching): Promise<Readiness> {
     signer: signs() ? "available" : "unavailable",
     redis: redis(),
     reviews: { overdue: reviewsOverdue() },
+    environment: { drift: drift.length },
+    verification: { failed },
   } as const;
   try {
     await assertServiceRole(sql);

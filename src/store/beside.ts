@@ -48,13 +48,15 @@ export async function insertRows(
 /** A row as texts, and the entry that it belongs to. */
 export type BesideRead = Positioned & { [column: string]: string | bigint | null };
 
-export const besideRows = (log: string, table: BesideTable) => (sql: Sql) => {
-  const columns = Object.entries<ColumnType>(BESIDE[table]).map(([name, type]) =>
-    type === "timestamptz" ? sql`, ${instant(sql, name)}` : sql`, ${sql(name)}::text`,
-  );
-  return sql`
+export const besideRows =
+  (log: string, table: BesideTable, from = 0n) =>
+  (sql: Sql) => {
+    const columns = Object.entries<ColumnType>(BESIDE[table]).map(([name, type]) =>
+      type === "timestamptz" ? sql`, ${instant(sql, name)}` : sql`, ${sql(name)}::text`,
+    );
+    return sql`
     select index as position, index::text as index ${columns}
     from ${sql(table)}
-    where log = ${log}
+    where log = ${log} and index >= ${from}
     order by index`;
-};
+  };

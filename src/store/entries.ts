@@ -138,6 +138,22 @@ export async function readControl(
   return rows.map((row) => row.bytes);
 }
 
+/** Bytes of all that a prefix keeps of entries, those after 0 and below an index, in order. */
+export async function readPrefix(sql: Sql, log: string, below: bigint): Promise<Uint8Array[]> {
+  // As in readControl; and what says who writes to the log, and under which keys it is signed.
+  const rows = await sql<{ bytes: Uint8Array }[]>`
+    select bytes
+    from entries
+    where log = ${log} and index > 0 and index < ${below}
+      and kind in (
+        'enrolment', 'key', 'key_rotated', 'key_revoked', 'rate_card', 'project_class', 'quota',
+        'month_closing', 'month_closing_withdrawn', 'mode', 'service', 'log_key'
+      )
+    order by index
+  `;
+  return rows.map((row) => row.bytes);
+}
+
 /** Bytes of entry 0 of every log, oldest log first. */
 export async function readGenesis(sql: Reader): Promise<{ log: string; bytes: Uint8Array }[]> {
   return await sql<{ log: string; bytes: Uint8Array }[]>`

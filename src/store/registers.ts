@@ -12,7 +12,7 @@ export interface RegisteredEntry {
 export async function readRegister(
   sql: Sql | Transaction,
   log: string,
-  kind: "conflict" | "hold" | "issuer_key" | "key",
+  kind: "conflict" | "hold" | "issuer_key" | "key" | "verification",
   { after, limit }: { after: bigint; limit: number },
 ): Promise<RegisteredEntry[]> {
   // The kinds stand in the text too: only so the planner sees that the partial index has them.
@@ -29,11 +29,19 @@ export async function readRegister(
 /** Above every index that an entry can have. */
 const ANY_INDEX = 2n ** 63n - 1n;
 
+type Newest =
+  | "visibility"
+  | "archive_adopted"
+  | "role_mapping"
+  | "access_digest"
+  | "environment"
+  | "verification";
+
 /** The newest of its kind, or the newest below an index. */
 export async function readNewest(
   sql: Sql | Transaction,
   log: string,
-  kind: "visibility" | "archive_adopted" | "role_mapping" | "access_digest",
+  kind: Newest,
   below: bigint = ANY_INDEX,
 ): Promise<RegisteredEntry | undefined> {
   const [newest] = await sql<RegisteredEntry[]>`
@@ -45,6 +53,25 @@ export async function readNewest(
     limit 1
   `;
   return newest;
+}
+
+/** Of all logs: how many entries there are, and the bytes of the newest of a kind; none where there is none. */
+export async function newestOfLogs(
+  sql: Sql,
+  kind: "environment" | "verification",
+): Promise<{ log: string; size: bigint; bytes: Uint8Array | null }[]> {
+  return await sql<{ log: string; size: bigint; bytes: Uint8Array | null }[]>`
+    select heads.log, heads.size, newest.bytes
+    from heads
+    left join lateral (
+      select bytes
+      from entries
+      where log = heads.log and kind = ${kind}
+        and kind not in ('usage', 'disposition', 'attestation')
+      order by index desc
+      limit 1
+    ) as newest on true
+    order by heads.log`;
 }
 
 /** The `access_digest` of a day; the day straight from the bytes, as in 0007_quota.sql. */

@@ -133,11 +133,13 @@ export interface JobRow extends Positioned {
   fact: Hash;
 }
 
-export const jobRows = (log: string) => (sql: Sql) =>
-  sql`
+export const jobRows =
+  (log: string, from = 0n) =>
+  (sql: Sql) =>
+    sql`
   select index as position, tracking, job_id, index, fact
   from jobs
-  where log = ${log}
+  where log = ${log} and index >= ${from}
   order by index, tracking, job_id`;
 
 export interface ReportRow extends Positioned {
@@ -149,11 +151,13 @@ export interface ReportRow extends Positioned {
   recorded: bigint;
 }
 
-export const reportRows = (log: string) => (sql: Sql) =>
-  sql`
+export const reportRows =
+  (log: string, from = 0n) =>
+  (sql: Sql) =>
+    sql`
   select recorded as position, kid, counter, digest, index, code, recorded
   from reports
-  where log = ${log}
+  where log = ${log} and recorded >= ${from}
   order by recorded, kid, counter, digest`;
 
 export interface KeyRow extends Positioned {
@@ -162,11 +166,13 @@ export interface KeyRow extends Positioned {
   public_key: Uint8Array;
 }
 
-export const keyRows = (log: string) => (sql: Sql) =>
-  sql`
+export const keyRows =
+  (log: string, from = 0n) =>
+  (sql: Sql) =>
+    sql`
   select index as position, kid, index, public_key
   from keys
-  where log = ${log}
+  where log = ${log} and index >= ${from}
   order by index, kid`;
 
 export interface CheckpointRow extends Positioned {

@@ -23,6 +23,7 @@ import { citedBy, derive } from "./derive.ts";
 import type { Finding, Unread } from "./event.ts";
 import { admission, rejudge } from "./judgement.ts";
 import { moneyRules } from "./money.ts";
+import { resolutionRules } from "./resolution.ts";
 import { earlierVersion, unnamed } from "./unnamed.ts";
 
 const CONTROL: readonly string[] = CONTROL_KINDS;
@@ -40,6 +41,12 @@ interface Last {
   index: bigint;
   stored: Hash;
   computed: Hash;
+}
+
+/** Where a walk begins that does not begin at entry 0: after this entry, with what those up to it decide. */
+export interface Before {
+  prefix: Prefix;
+  last: EntryRow;
 }
 
 interface Besides {
@@ -61,7 +68,12 @@ export class Walk {
   #last: Last | undefined;
   #head: WalkedHead = { size: 0n, leaf: GENESIS_PREV, at: "", control_index: -1n };
 
-  private constructor(snapshot: Snapshot, log: string, hash: Sha256, beside: Besides) {
+  private constructor(
+    snapshot: Snapshot,
+    log: string,
+    hash: Sha256,
+    { before, ...beside }: Besides & { before: Before | undefined },
+  ) {
     this.#snapshot = snapshot;
     this.#log = log;
     this.#hash = hash;
@@ -69,18 +81,31 @@ export class Walk {
     this.#reports = beside.reports;
     this.#keys = beside.keys;
     this.#control = beside.control;
+    if (before === undefined) return;
+    this.#prefix = before.prefix;
+    this.#head = { ...this.#head, control_index: before.prefix.controlIndex };
+    this.#advance(before.last, decodeEntry(before.last.bytes));
   }
 
-  static async start(snapshot: Snapshot, log: string, hash: Sha256): Promise<Walk> {
-    const jobs = await snapshot.stream<JobRow>("jobs_by_index", jobRows(log));
-    const reports = await snapshot.stream<ReportRow>("reports_by_entry", reportRows(log));
-    const keys = await snapshot.stream<KeyRow>("keys_by_index", keyRows(log));
+  /** @param before from whose last entry on it goes; absent, the walk begins at entry 0 */
+  static async start(
+    snapshot: Snapshot,
+    log: string,
+    hash: Sha256,
+    before?: Before,
+  ): Promise<Walk> {
+    const from = before === undefined ? 0n : before.last.index + 1n;
+    const jobs = await snapshot.stream<JobRow>("jobs_by_index", jobRows(log, from));
+    const reports = await snapshot.stream<ReportRow>("reports_by_entry", reportRows(log, from));
+    const keys = await snapshot.stream<KeyRow>("keys_by_index", keyRows(log, from));
     const control = new Map<BesideTable, Beside<BesideRead>>();
     for (const table of BESIDE_TABLES) {
-      const rows = await snapshot.stream<BesideRead>(`${table}_by_entry`, besideRows(log, table));
+      const name = `${table}_by_entry`;
+      const rows = await snapshot.stream<BesideRead>(name, besideRows(log, table, from));
       control.set(table, new Beside({ log, table }, "index", rows));
     }
     return new Walk(snapshot, log, hash, {
+      before,
       jobs: new Beside({ log, table: "jobs" }, "index", jobs),
       reports: new Beside({ log, table: "reports" }, "recorded", reports),
       keys: new Beside({ log, table: "keys" }, "index", keys),
@@ -91,6 +116,11 @@ export class Walk {
   /** Valid once the walk is over. */
   get head(): WalkedHead {
     return this.#head;
+  }
+
+  /** Of the entries walked so far; undefined before the first. */
+  get prefix(): Prefix | undefined {
+    return this.#prefix;
   }
 
   /** The next page of entries; the rows beside them are then in memory. */
@@ -166,6 +196,9 @@ export class Walk {
         yield finding(place, "bytes", expected, found);
       }
       for await (const [expected, found] of moneyRules(entry, prefix, sql)) {
+        yield finding(place, "bytes", expected, found);
+      }
+      for await (const [expected, found] of resolutionRules(entry, prefix, sql)) {
         yield finding(place, "bytes", expected, found);
       }
     }

@@ -26,6 +26,8 @@ export const Readiness = exactly<ready.Readiness>()(
     signer: z.enum(["available", "unavailable"]),
     redis: z.enum(["up", "away", "none"]),
     reviews: z.strictObject({ overdue: Count }),
+    environment: z.strictObject({ drift: Count }),
+    verification: z.strictObject({ failed: Count }),
   }),
 );
 

@@ -1,0 +1,142 @@
+/**
+ * What the database itself says that it guards the log with, as lines in one order: equal texts are equal
+ * guards, on whichever server. Names in the place of numbers, so that a restored database reads the same.
+ */
+import type { Sql } from "./connect.ts";
+
+export interface Catalog {
+  /** Who may do what: owners and privileges of everything, roles and who is a member of which. */
+  grants: string[];
+  /** What is done and refused whoever asks: triggers, functions, policies, constraints, views, unique indexes. */
+  guards: string[];
+}
+
+export async function readCatalog(sql: Sql): Promise<Catalog> {
+  const [grants, guards] = await Promise.all([readGrants(sql), readGuards(sql)]);
+  return { grants: linesOf(grants), guards: linesOf(guards) };
+}
+
+interface Line {
+  line: string;
+}
+
+/** By code points: collations differ from server to server. */
+function linesOf(rows: readonly Line[]): string[] {
+  return rows.map(({ line }) => line).sort();
+}
+
+/** Of roles those that are named ours, and who can connect here and is a member of one. */
+async function readGrants(sql: Sql): Promise<Line[]> {
+  return await sql<Line[]>`
+    with held as (
+      select format('relation %I', relname) as what, relowner as owner,
+        coalesce(relacl, acldefault(case relkind when 'S' then 's'::"char" else 'r' end, relowner)) as acl
+      from pg_class
+      where relnamespace = 'public'::regnamespace and relkind in ('r', 'p', 'v', 'm', 'S', 'f')
+      union all
+      select format('column %I.%I', relname, attname), relowner, attacl
+      from pg_attribute
+      join pg_class on pg_class.oid = attrelid
+      where relnamespace = 'public'::regnamespace and attacl is not null and not attisdropped
+      union all
+      select format('function %I(%s)', proname, pg_get_function_identity_arguments(pg_proc.oid)),
+        proowner, coalesce(proacl, acldefault('f', proowner))
+      from pg_proc
+      where pronamespace = 'public'::regnamespace
+      union all
+      select format('schema %I', nspname), nspowner, coalesce(nspacl, acldefault('n', nspowner))
+      from pg_namespace
+      where nspname = 'public'
+      union all
+      select 'database', datdba, coalesce(datacl, acldefault('d', datdba))
+      from pg_database
+      where datname = current_database()
+      union all
+      select format('what comes to be as %s', defaclobjtype), defaclrole, defaclacl
+      from pg_default_acl
+    )
+    select format('%s is of %s', what, pg_get_userbyid(owner)) as line
+    from held
+    union
+    select format(
+      '%s: %s to %s by %s%s', what, privilege_type,
+      case grantee when 0 then 'public' else pg_get_userbyid(grantee) end,
+      pg_get_userbyid(grantor), case when is_grantable then ', to hand on' else '' end
+    )
+    from held
+    cross join lateral aclexplode(acl)
+    union
+    select format(
+      'role %s:%s%s%s%s%s', rolname,
+      case when rolsuper then ' superuser' else '' end,
+      case when rolbypassrls then ' bypasses row-level security' else '' end,
+      case when rolcreaterole then ' creates roles' else '' end,
+      case when rolreplication then ' replicates' else '' end,
+      case when rolcanlogin then ' logs in' else '' end
+    )
+    from pg_roles
+    where rolname like 'minutebook\\_%'
+    union
+    select format(
+      'role %s is a member of %s%s%s', pg_get_userbyid(member), pg_get_userbyid(roleid),
+      case when inherit_option then ', inherits' else '' end,
+      case when set_option then ', may become it' else '' end
+    )
+    from pg_auth_members
+    where pg_get_userbyid(roleid) like 'minutebook\\_%'
+      and has_database_privilege(member, current_database(), 'CONNECT')`;
+}
+
+async function readGuards(sql: Sql): Promise<Line[]> {
+  return await sql<Line[]>`
+    with ours as (
+      select oid, relname, relkind, relrowsecurity, relforcerowsecurity
+      from pg_class
+      where relnamespace = 'public'::regnamespace
+    )
+    select format('%s; enabled %s', pg_get_triggerdef(pg_trigger.oid), tgenabled) as line
+    from pg_trigger
+    join ours on ours.oid = tgrelid
+    where not tgisinternal
+    union all
+    select format('event trigger %I on %s; enabled %s', evtname, evtevent, evtenabled)
+    from pg_event_trigger
+    union all
+    select pg_get_functiondef(oid)
+    from pg_proc
+    where pronamespace = 'public'::regnamespace and prokind in ('f', 'p')
+    union all
+    select format(
+      'policy %I on %I for %s to %s using %s check %s; permissive %s', polname, relname, polcmd,
+      (
+        select string_agg(name, ', ' order by name collate "C")
+        from unnest(polroles) as role
+        cross join lateral (select case role when 0 then 'public' else pg_get_userbyid(role) end) as named (name)
+      ),
+      pg_get_expr(polqual, polrelid), pg_get_expr(polwithcheck, polrelid), polpermissive
+    )
+    from pg_policy
+    join ours on ours.oid = polrelid
+    union all
+    select format('row security of %I: %s, forced %s', relname, relrowsecurity, relforcerowsecurity)
+    from ours
+    where relkind in ('r', 'p')
+    union all
+    select format('constraint %I on %I: %s', conname, relname, pg_get_constraintdef(pg_constraint.oid))
+    from pg_constraint
+    join ours on ours.oid = conrelid
+    union all
+    select pg_get_indexdef(indexrelid)
+    from pg_index
+    join ours on ours.oid = indrelid
+    where indisunique
+    union all
+    select format('view %I: %s', relname, pg_get_viewdef(oid))
+    from ours
+    where relkind in ('v', 'm')
+    union all
+    select format('rule %I on %I: %s', rulename, relname, pg_get_ruledef(pg_rewrite.oid))
+    from pg_rewrite
+    join ours on ours.oid = ev_class
+    where rulename <> '_RETURN'`;
+}
