@@ -3,6 +3,7 @@ import { Command, CommanderError } from "commander";
 import { addBundle } from "./bundle.ts";
 import { addCheckProof } from "./check-proof.ts";
 import { addDiff } from "./diff.ts";
+import { addEvidence } from "./evidence.ts";
 import { COULD_NOT_LOOK, type Exit, type Output, reason } from "./output.ts";
 import { addProve } from "./prove.ts";
 import { addReport } from "./report.ts";
@@ -19,6 +20,7 @@ const COMMANDS = [
   addProve,
   addCheckProof,
   addStatement,
+  addEvidence,
   addWatch,
   addWitness,
 ];

@@ -15,6 +15,7 @@ const OF_NODE = [
   "audit/command/",
   "audit/durable.ts",
   "audit/exclusive.ts",
+  "audit/extract/folder.ts",
   "audit/folder.ts",
   "audit/given.ts",
   "audit/native.ts",
