@@ -24,6 +24,8 @@ const OF_ACTIONS = [
   "invalid-factor",
   "project-factors-not-applicable",
   "months-in-order",
+  "month-not-ready",
+  "month-closed",
   "exceeds-original",
   "already-reversed",
   "part-of-credit-run",
