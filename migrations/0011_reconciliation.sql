@@ -84,7 +84,6 @@ create table key_marks (
   attested bigint not null default 0,
   heard_at timestamptz(3), -- of the newest attestation's entry, else of the key's own
   attested_at timestamptz(3), -- of the newest attestation's entry
-  attestation bigint, -- its index
   undelivered_since timestamptz(3), -- of the first of those in a row that had something in the spool
   constraint key_marks_pkey primary key (log, kid)
 );
@@ -96,6 +95,9 @@ create table counter_gaps (
   since timestamptz(3) not null,
   constraint counter_gaps_pkey primary key (log, kid, first)
 );
+
+-- Each attestation asks what its key's silence opened.
+create index breaks_by_kid on breaks (log, kid) where kid <> '';
 
 grant select, insert, update, delete on
   platform_jobs, unseen_usages, reconcile_marks, pull_marks, namespace_days, runner_hours, key_marks,

@@ -69,6 +69,23 @@ export async function readOpenOf(
   return new Map(rows.map(({ fingerprint, index }) => [fingerprint, index]));
 }
 
+/** Those of a key with one of these codes that have no end yet, in the order of the log. */
+export async function readOpenOfKey(
+  tx: Transaction,
+  log: string,
+  kid: string,
+  codes: readonly string[],
+): Promise<bigint[]> {
+  const rows = await tx<{ index: bigint }[]>`
+    select index
+    from breaks as b
+    where log = ${log} and kid = ${kid} and code = any(${plainColumn(codes)}::text::text[])
+      and not exists (select from break_ends as e where e.log = b.log and e.break = b.index)
+    order by index
+  `;
+  return rows.map(({ index }) => index);
+}
+
 /** A break's entry, with those that say who owns it now and how it ended. */
 export interface ShownBreakRow {
   bytes: Uint8Array;

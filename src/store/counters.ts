@@ -6,8 +6,7 @@ export interface Heard {
   kid: string;
   /** Of the entry. */
   at: string;
-  /** Of the entry, where it is an attestation. */
-  attestation: bigint | undefined;
+  by: "attestation" | "key";
   /** The highest counter that it had used. */
   counter: bigint;
   /** Reports that it had not delivered. */
@@ -18,23 +17,18 @@ export interface Heard {
 export async function keepHeard(
   tx: Transaction,
   log: string,
-  { at, attestation, counter, kid, spool }: Heard,
+  { at, by, counter, kid, spool }: Heard,
 ): Promise<void> {
   const since = spool > 0n ? at : null;
-  const attestedAt = attestation === undefined ? null : at;
+  const attestedAt = by === "attestation" ? at : null;
   await tx`
-    insert into key_marks as kept (
-      log, kid, attested, heard_at, attested_at, attestation, undelivered_since
-    )
-    values (
-      ${log}, ${kid}, ${counter}, ${at}, ${attestedAt}, ${attestation ?? null}, ${since}
-    )
+    insert into key_marks as kept (log, kid, attested, heard_at, attested_at, undelivered_since)
+    values (${log}, ${kid}, ${counter}, ${at}, ${attestedAt}, ${since})
     on conflict on constraint key_marks_pkey do update
       set
         attested = greatest(kept.attested, excluded.attested),
         heard_at = excluded.heard_at,
         attested_at = coalesce(excluded.attested_at, kept.attested_at),
-        attestation = coalesce(excluded.attestation, kept.attestation),
         undelivered_since = case
           when excluded.undelivered_since is not null
           then coalesce(kept.undelivered_since, excluded.undelivered_since)
@@ -47,13 +41,12 @@ export interface KeyMark {
   attested: bigint;
   heard_at: Date | null;
   attested_at: Date | null;
-  attestation: bigint | null;
   undelivered_since: Date | null;
 }
 
 export async function readKeyMarks(sql: Sql | Transaction, log: string): Promise<KeyMark[]> {
   return await sql<KeyMark[]>`
-    select kid, attested, heard_at, attested_at, attestation, undelivered_since
+    select kid, attested, heard_at, attested_at, undelivered_since
     from key_marks
     where log = ${log}
     order by kid

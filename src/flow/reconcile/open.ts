@@ -1,11 +1,13 @@
 /** Opens breaks, each once whoever finds it, and ends those of which what was missing has come. */
 import { breakBody, type Finding, fingerprint, type Identity } from "../../core/break.ts";
+import type { Body } from "../../core/entry.ts";
 import type { Sha256 } from "../../core/hash.ts";
-import { readEnded, readFingerprints, readOpenOf } from "../../store/breaks.ts";
-import type { Sql } from "../../store/connect.ts";
+import { readEnded, readFingerprints, readOpenOf, readOpenOfKey } from "../../store/breaks.ts";
+import type { Sql, Transaction } from "../../store/connect.ts";
 import type { Random } from "../clock.ts";
 import type { Appender } from "../log/append.ts";
 import { salt } from "../log/chain.ts";
+import type { Put } from "../log/commit-entry.ts";
 
 export interface Opening {
   /** As writer. */
@@ -86,21 +88,42 @@ export async function endBreaks(
       );
       const open = page.filter(({ index }) => !gone.has(index));
       for (const { evidence, index } of open) {
-        await put("break_resolved", {
-          approval: "",
-          break: String(index),
-          by: SERVICE,
-          evidence: String(evidence),
-          outcome: "healed",
-          reason: "came",
-          salt: salt(random),
-          ticket: "none",
-        });
+        await put("break_resolved", healedBy(index, evidence, random));
       }
       return open.length;
     });
   }
   return ended;
+}
+
+/**
+ * Ends what a key's silence opened, in the transaction of its attestation: from that entry on nothing waits
+ * for a break of which the cause is gone.
+ *
+ * @param heard `delivered`: nothing is left in the spool
+ */
+export async function endSilence(
+  { put, tx, random }: { put: Put; tx: Transaction; random: Random },
+  log: string,
+  { delivered, evidence, kid }: { delivered: boolean; evidence: bigint; kid: string },
+): Promise<void> {
+  const over = delivered ? ["missing-attestation", "undelivered"] : ["missing-attestation"];
+  for (const index of await readOpenOfKey(tx, log, kid, over)) {
+    await put("break_resolved", healedBy(index, evidence, random));
+  }
+}
+
+function healedBy(index: bigint, evidence: bigint, random: Random): Body<"break_resolved"> {
+  return {
+    approval: "",
+    break: String(index),
+    by: SERVICE,
+    evidence: String(evidence),
+    outcome: "healed",
+    reason: "came",
+    salt: salt(random),
+    ticket: "none",
+  };
 }
 
 function pages<T>(items: readonly T[]): T[][] {

@@ -6,7 +6,6 @@ import { counterGap, silence } from "../../core/anomaly.ts";
 import type { Finding } from "../../core/break.ts";
 import type { KeyState, Prefix } from "../../core/prefix.ts";
 import { instantText } from "../../core/unit.ts";
-import { readOpenBreaks } from "../../store/breaks.ts";
 import {
   dropGap,
   findGaps,
@@ -14,10 +13,9 @@ import {
   readKeyMarks,
   type StandingGap,
 } from "../../store/counters.ts";
-import { readHead } from "../../store/heads.ts";
 import { transact } from "../../store/transact.ts";
 import type { Clock } from "../clock.ts";
-import { endBreaks, type Healed, healBreaks, type Opening, openBreaks } from "./open.ts";
+import { type Healed, healBreaks, type Opening, openBreaks } from "./open.ts";
 
 export interface WatchingKeys extends Opening {
   clock: Clock;
@@ -33,7 +31,7 @@ export async function watchKeys(
   const prefix = await watching.appender.prefix(log);
   const gaps = await watchCounters(watching, log, prefix);
   const silent = await watchSilence(watching, log, prefix);
-  return { opened: gaps.opened + silent.opened, healed: gaps.healed + silent.healed };
+  return { opened: gaps.opened + silent, healed: gaps.healed };
 }
 
 async function watchCounters(
@@ -76,11 +74,13 @@ function finalCounter(key: KeyState | undefined): bigint | undefined {
   return key?.revoked ? undefined : key?.trustedUpTo;
 }
 
-async function watchSilence(
-  watching: WatchingKeys,
-  log: string,
-  prefix: Prefix,
-): Promise<{ opened: number; healed: number }> {
+/**
+ * What it opens is ended by the key's next attestation (flow/report/attest); of a key that has ended none is to
+ * be waited for: two persons say what is to become of it.
+ *
+ * @returns how many breaks were opened
+ */
+async function watchSilence(watching: WatchingKeys, log: string, prefix: Prefix): Promise<number> {
   const { clock, graceMs, sql } = watching;
   const bounds = { now: clock.now(), grace_ms: graceMs };
   const marks = await readKeyMarks(sql, log);
@@ -89,19 +89,7 @@ async function watchSilence(
     ...silence("missing-attestation", mark.kid, mark.heard_at?.getTime(), bounds),
     ...silence("undelivered", mark.kid, mark.undelivered_since?.getTime(), bounds),
   ]);
-  const opened = await openBreaks(watching, log, findings);
-  const still = new Set(findings.map(({ code, kid }) => `${code} ${kid}`));
-  const attestations = new Map(active.map(({ attestation, kid }) => [kid, attestation]));
-  const head = await readHead(sql, log);
-  const open = await readOpenBreaks(sql, log, head?.size ?? 0n);
-  // Of a key that has ended none is to be waited for: two persons say what is to become of it.
-  const ended = open.flatMap(({ code, index, kid }) => {
-    const evidence = attestations.get(kid) ?? undefined;
-    const isOfSilence = code === "missing-attestation" || code === "undelivered";
-    const over = isOfSilence && !still.has(`${code} ${kid}`);
-    return over && evidence !== undefined && evidence > index ? [{ index, evidence }] : [];
-  });
-  return { opened, healed: await endBreaks(watching, log, ended) };
+  return await openBreaks(watching, log, findings);
 }
 
 /** It has not ended, and a hosted runner is among those that it speaks for. */

@@ -76,11 +76,11 @@ async function findingsOf(
   ];
 }
 
-function heardOf({ at, bytes, index, kind }: NewlySaid): { heard: Heard; offset_ms: bigint } {
+function heardOf({ at, bytes, kind }: NewlySaid): { heard: Heard; offset_ms: bigint } {
   if (bytes === null) throw new Error("watch: an entry without its bytes");
   if (kind === "key") {
     const { kid } = decodedAs("key", bytes).body;
-    const heard = { at: at.toISOString(), attestation: undefined, counter: 0n, kid, spool: 0n };
+    const heard = { at: at.toISOString(), by: kind, counter: 0n, kid, spool: 0n };
     return { heard, offset_ms: 0n };
   }
   const signed = readAttestation(decodedAs("attestation", bytes).body.jws);
@@ -89,7 +89,7 @@ function heardOf({ at, bytes, index, kind }: NewlySaid): { heard: Heard; offset_
   return {
     heard: {
       at: at.toISOString(),
-      attestation: index,
+      by: "attestation",
       counter: BigInt(counter),
       kid: signed.signer,
       spool: BigInt(spool),
