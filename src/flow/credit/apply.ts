@@ -141,7 +141,9 @@ async function putLines(
       reason,
       ticket,
     };
-    // The preview has asked this of all of them; nothing was corrected since, or the log must not have it.
+    // The preview has asked this of all of them, and left no month below zero. In those months nothing was
+    // corrected from then until the run began, and nothing is while it is under way (rule.ts): so it still holds,
+    // or the log must not have it.
     assertLines(prefix, body, at, await readStanding(tx, prefix.id, body.lines));
     await put("adjustment", body);
     more += part.lines.length;
