@@ -42,13 +42,14 @@ export function rebuildCommand(): Command {
     });
 }
 
-function linesOf({ logs, entries, tables, typed }: Rebuilt): string[] {
+function linesOf({ logs, entries, left, tables, typed }: Rebuilt): string[] {
   const rows = tables.map((row) => [row.table, row.state, row.missing, row.surplus]);
   const { count, first } = typed;
   const told = first && ` (the first: entry ${first.index} of log ${first.log}, ${first.column})`;
   return [
     ...table(["table", "state", "missing", "surplus"], rows),
     ...(count > 0 ? [`${count} columns of entries are not what their bytes give${told}.`] : []),
+    ...left.map(({ tables, why }) => `Left alone: ${tables.join(", ")}: ${why}.`),
     `Derived from: logs ${logs}, entries ${entries}.`,
   ];
 }

@@ -7,6 +7,7 @@ import { insertRows } from "./beside.ts";
 import { foldInto } from "./buckets.ts";
 import { CLOSED_TABLES, type ClosedMonth, insertClosed } from "./closed.ts";
 import type { Transaction } from "./connect.ts";
+import { ENDED_TABLES } from "./month-ends.ts";
 import type { HeadRow, JobRow, KeyRow, ReportRow, TypedColumns } from "./snapshots.ts";
 
 /** Tables that the entries' bytes give, and whether a row of them may ever be replaced. */
@@ -26,6 +27,18 @@ function kept<T extends string>(tables: readonly T[]): Record<T, "kept"> {
 
 export type DerivedTable = keyof typeof DERIVED;
 export const DERIVED_TABLES = Object.keys(DERIVED) as DerivedTable[];
+
+/** Tables of the log that no rebuild writes: the service does, from entries alone, while it runs. */
+export const LEFT_TABLES = [
+  {
+    tables: ENDED_TABLES,
+    why: "written by the service for each closed month that has no statement; `check` compares them",
+  },
+  {
+    tables: ["counter_gaps", "key_marks", "namespace_days", "runner_hours", "unseen_usages"],
+    why: "counted on by the service from where `reconcile_marks` stands: at 0, all of the log again",
+  },
+] as const;
 
 /** Rows that the bytes give and the table lacks, and rows that it has besides. */
 export interface Balance {

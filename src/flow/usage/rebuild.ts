@@ -16,6 +16,7 @@ import {
   insertHead,
   insertPage,
   insertWatermark,
+  LEFT_TABLES,
   lockDerived,
   readAsOf,
   replace,
@@ -45,6 +46,8 @@ export interface Rebuilt {
   logs: number;
   entries: string;
   tables: RebuiltTable[];
+  /** Tables that are left to the service, and why. */
+  left: typeof LEFT_TABLES;
   typed: { count: number; first?: Finding };
   exit: 0 | 1 | 2;
 }
@@ -101,7 +104,7 @@ async function rebuildIn(
   if (options.write) await refreshViews(tx);
   const open = typed.count > 0 || tables.some(({ state }) => OPEN.includes(state));
   const exit = open ? 1 : 0;
-  const counted = { logs: logs.length, entries: String(entries), tables, typed };
+  const counted = { logs: logs.length, entries: String(entries), tables, typed, left: LEFT_TABLES };
   return { ...counted, exit: entries === 0n ? 2 : exit };
 }
 
