@@ -15,6 +15,7 @@ import { demoBuilds, demoSetup, FIRST_JOB, stoppedBuild } from "./demo.ts";
 import { dataFolder, migrationsFolder } from "./folder.ts";
 import { example } from "./option.ts";
 import { applySetup, type InstanceSetUp } from "./setup.ts";
+import { controlScene } from "./story/control.ts";
 import type { MonthRow, Story } from "./story/facts.ts";
 import { page } from "./story/page.ts";
 import { quotaScene } from "./story/quota.ts";
@@ -123,11 +124,16 @@ async function play(
       later,
       started + 2,
     );
+    status("closing last month");
+    const [{ billing_from = "", platform = "" } = {}] = setup.instances;
+    const control = await controlScene({
+      ...{ api, data, log, unique_id, billing_from, host },
+      now: started + 3,
+    });
     status("verifying, and verifying what was changed");
     const proofs = await trustNobody(data, api, instance, BigInt(build.index));
     const account = await host.holdToReceipts(log);
     const proof = await proofScene(data, await proofOf(api, log, firstBuild), instance.vkey);
-    const [{ platform = "" } = {}] = setup.instances;
     const story = {
       version: VERSION,
       instance: { unique_id, platform, log },
@@ -136,11 +142,8 @@ async function play(
       outage,
       quota,
       crash: crash.facts,
-      receipts: {
-        proven: String(account.promises.proven),
-        broken: String(account.promises.broken),
-        size: account.size,
-      },
+      control,
+      receipts: promisesOf(account),
       tampered: proofs.tampered,
       verified: { ...proofs.verified, proof: proof.verdict },
       serving: {
@@ -155,6 +158,10 @@ async function play(
   } finally {
     host.close();
   }
+}
+
+function promisesOf({ promises, size }: Awaited<ReturnType<Host["holdToReceipts"]>>) {
+  return { proven: String(promises.proven), broken: String(promises.broken), size };
 }
 
 function monthOf({ as_of, rows }: Awaited<ReturnType<typeof usageOf>>): Story["month"] {

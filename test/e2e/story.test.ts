@@ -53,12 +53,16 @@ test(
     expect(story.crash).toMatchObject({ reports: "200", accepted: "200", duplicates: "200" });
     expect(story.crash.after).toBe(story.crash.before);
     expect(story.receipts.broken).toBe("0");
+    const { adjusted, broken, closed } = story.control;
+    expect(Number(adjusted.before) - Number(adjusted.after)).toBeCloseTo(1, 9);
+    expect(broken).toMatchObject({ code: "missing-report", refused: "month-not-ready" });
+    expect(closed).toMatchObject({ anchor: "UNANCHORED", jobs: "10" });
     const { archive, database, proof } = story.verified;
     for (const verdict of [archive, database, proof]) expect(verdict).toMatch(/^exit 0, /);
     for (const verdict of [story.tampered.archive, story.tampered.database]) {
       expect(verdict).toMatch(/^exit 1, /);
     }
-    expect(page(story, true).trimEnd().split("\n").length).toBeLessThanOrEqual(45);
+    expect(page(story, true).trimEnd().split("\n").length).toBeLessThanOrEqual(60);
   },
 );
 

@@ -43,6 +43,37 @@ export interface QuotaFacts {
   as_of: string;
 }
 
+export interface ControlFacts {
+  /** What two persons took off one build's charge. Indices are of entries. */
+  adjusted: {
+    job: string;
+    proposal: string;
+    approval: string;
+    index: string;
+    before: string;
+    after: string;
+  };
+  /** A job that nobody reported; `refused` is the code by which it kept its month open. */
+  broken: {
+    job: string;
+    minutes: string;
+    code: string;
+    index: string;
+    refused: string;
+    accepted: string;
+  };
+  closed: {
+    month: string;
+    index: string;
+    jobs: string;
+    minutes: string;
+    /** `UNANCHORED`, or by what it is anchored. */
+    anchor: string;
+    /** Of the statement, base64. */
+    sha256: string;
+  };
+}
+
 export interface Story {
   version: string;
   instance: { unique_id: string; platform: string; log: string };
@@ -59,6 +90,7 @@ export interface Story {
     before: string;
     after: string;
   };
+  control: ControlFacts;
   /** Promises of the service that the agent has proven, and under how large a checkpoint. */
   receipts: { proven: string; broken: string; size: string };
   verified: { proof: string; archive: string; database: string };

@@ -1,4 +1,4 @@
-/** The story as a page of text of at most 45 lines. */
+/** The story as a page of text of at most 60 lines. */
 import { NAMESPACE_NAMES } from "../demo.ts";
 import type { Story } from "./facts.ts";
 
@@ -15,6 +15,8 @@ export function page(story: Story, keepsServing: boolean): string {
     ...quota(story),
     "",
     ...crash(story),
+    "",
+    ...control(story),
     "",
     ...tampered(story),
     "",
@@ -88,9 +90,22 @@ function crash({ crash }: Story): string[] {
   ];
 }
 
+function control({ control }: Story): string[] {
+  const { adjusted, broken, closed } = control;
+  return [
+    "6  Whatever a person does to money needs a second person, and a closed month stays as it is",
+    `   Finance asks to give back a minute of job ${adjusted.job} (entry ${adjusted.proposal}). Somebody else signs in and says yes (entry ${adjusted.approval}):`,
+    `   the adjustment is entry ${adjusted.index}, and of ${adjusted.before} compute minutes ${adjusted.after} are left to be billed.`,
+    `   GitLab lists job ${broken.job}, ${broken.minutes} minutes, that nobody reported: ${broken.code}, entry ${broken.index}, billed to nobody.`,
+    `   Closing ${closed.month} is refused (${broken.refused}) until both have looked at it (entry ${broken.accepted}). Then it closes for ever (entry ${closed.index}):`,
+    `   ${closed.jobs} jobs, ${closed.minutes} compute minutes. Nobody outside holds a checkpoint of it, so its statement says: ${closed.anchor}.`,
+    `   SHA-256 of the statement ${closed.sha256}`,
+  ];
+}
+
 function tampered({ receipts, serving, tampered, verified }: Story): string[] {
   return [
-    "6  Trust nobody",
+    "7  Trust nobody",
     `   receipts of the service, held against the log by the agent: ${receipts.proven} kept, ${receipts.broken} broken`,
     `   check-proof ${serving.proof_file}, without a network: ${verified.proof}`,
     `   minutebook-audit verify   ${verified.archive}`,

@@ -120,7 +120,7 @@ interface ShownUsage {
   proof?: string;
   kid: string;
   jws: string;
-  report: { counter: string };
+  report: { counter: string; job: { project_id: string; root_namespace_id: string } };
   rating: {
     machine_type: string;
     duration_ms: string;
@@ -128,10 +128,11 @@ interface ShownUsage {
     compute_ms: string;
     compute_minutes: string;
   };
+  net_compute_ms: string;
 }
 
 /** The hosted usage of one build. @throws ApiError when it is not on the log */
-async function usageOfBuild(api: Api, log: string, { job }: DemoBuild): Promise<ShownUsage> {
+export async function usageOfBuild(api: Api, log: string, { job }: DemoBuild): Promise<ShownUsage> {
   const path = `/v1/jobs/${log}/${job}?tracking=hosted`;
   const { usages } = await call<{ usages: ShownUsage[] }>(api, "GET", path);
   const [usage] = usages;

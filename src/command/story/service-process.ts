@@ -26,7 +26,8 @@ export async function startService(data: string, port: number): Promise<ServiceP
   const child = spawn(
     process.execPath,
     [...process.execArgv, MAIN, "serve", "--data", data, "--port", String(port), "--json"],
-    { stdio: ["ignore", "pipe", "pipe"] },
+    // Last month is closed on whatever day this is told, also on the first ones of the next.
+    { stdio: ["ignore", "pipe", "pipe"], env: environmentWith({ CLOSE_DELAY_DAYS: "0" }) },
   );
   const ended = once(child, "exit").then(() => undefined);
   return { url: await ready(child), ...ending(child, ended), ended };

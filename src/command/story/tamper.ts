@@ -1,7 +1,9 @@
 /** What an attacker with a disk or a superuser's password would do, done to copies. */
 import { cp, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { BESIDE_TABLES } from "../../core/beside.ts";
 import { bundlePath, TILE_WIDTH } from "../../core/tile.ts";
+import { CLOSED_TABLES } from "../../store/closed.ts";
 import { connect, type Sql } from "../../store/connect.ts";
 import { migrate } from "../../store/migrations.ts";
 
@@ -56,7 +58,9 @@ const TABLES = [
   "checkpoints",
   "usage_buckets",
   "watermarks",
-] as const;
+  ...BESIDE_TABLES,
+  ...CLOSED_TABLES,
+];
 const VIEWS = [
   "open_namespace_monthly_usages",
   "open_project_monthly_usages",
