@@ -12,7 +12,7 @@ export interface RegisteredEntry {
 export async function readRegister(
   sql: Sql | Transaction,
   log: string,
-  kind: "conflict" | "hold" | "issuer_key" | "key" | "verification",
+  kind: "issuer_key" | "key" | "verification",
   { after, limit }: { after: bigint; limit: number },
 ): Promise<RegisteredEntry[]> {
   // The kinds stand in the text too: only so the planner sees that the partial index has them.
