@@ -5,7 +5,6 @@
 import { admit } from "../../core/admit.ts";
 import type { Entry } from "../../core/entry.ts";
 import type { Sha256 } from "../../core/hash.ts";
-import { assertFollows } from "../../core/pack.ts";
 import type { Prefix } from "../../core/prefix.ts";
 import { Problem } from "../../core/problem.ts";
 import { Attestation, Report, TYP } from "../../core/report.ts";
@@ -15,8 +14,7 @@ import { readJobs } from "../../store/jobs.ts";
 import { readReports } from "../../store/reports.ts";
 import { citedBy, type Derived, derive } from "../check/derive.ts";
 import { rejudge } from "../check/judgement.ts";
-import { earlierVersion, unnamed } from "../check/unnamed.ts";
-import { assertDecided } from "../control/decided.ts";
+import { unnamed } from "../check/unnamed.ts";
 import { provenClaim, provenRotation } from "../key/statement.ts";
 import { examine } from "../report/examine.ts";
 
@@ -28,40 +26,32 @@ interface Before {
 }
 
 /**
- * Would append have written just this after these? Signatures are verified under the keys of the
- * prefix, reports judged and rated again, all else admitted. What a person says without a signature
- * and no later entry could take back proves nothing: keys of the log, who may read it, whose archive
- * it has, how a held report or a conflict ended; nor does what a second person said, since the key
- * that verifies it could be anybody's.
+ * Would append have written just this after these, and did an agent's key sign it? Signatures are verified
+ * under the keys of the prefix, and reports judged and rated again. What a person, a system or the service
+ * itself says has none: limits, packs, accounts, cards, enrolments, revocations, months. Nor does what two
+ * persons decided: of a proposal and of the key that verifies its approval either could be anybody's.
  */
 export async function isProven(entry: Entry, before: Before): Promise<boolean> {
   switch (entry.kind) {
     case "usage":
-      if (entry.body.hold !== undefined) return false;
+      if (entry.body.hold !== undefined) return false; // rests on two persons' word
       return isReport(entry.body.jws, before.prefix) && (await isJudged(entry, before));
     case "conflict":
     case "hold":
       return isReport(entry.body.jws, before.prefix) && (await isJudged(entry, before));
     case "disposition":
       return await isJudged(entry, before);
-    case "log":
-    case "log_key":
-    case "visibility":
-    case "archive_adopted":
-    case "mode":
-    case "role_mapping":
-    case "issuer_key":
-    case "approval":
-    case "hold_resolved":
-    case "conflict_resolved":
-      return false;
+    case "attestation":
+    case "key":
+    case "key_rotated":
+      return await isAdmitted(entry, before.prefix);
     default:
-      return await isAdmitted(entry, before);
+      return false;
   }
 }
 
 type Judged = Extract<Entry, { kind: "usage" | "conflict" | "hold" | "disposition" }>;
-type Admitted = Exclude<Entry, Judged>;
+type Signed = Extract<Entry, { kind: "attestation" | "key" | "key_rotated" }>;
 
 function isReport(jws: string, prefix: Prefix): boolean {
   const signed = examine(jws, TYP.report, Report, keyIn(prefix));
@@ -105,12 +95,10 @@ function nameOf(of: { kid: string; counter: bigint | string; digest: Uint8Array 
   return `${of.kid} ${of.counter} ${encodeBase64(of.digest)}`;
 }
 
-async function isAdmitted(entry: Admitted, { tx, prefix }: Before): Promise<boolean> {
+async function isAdmitted(entry: Signed, prefix: Prefix): Promise<boolean> {
   try {
     await assertSigned(entry, prefix);
     admit(prefix, entry.kind, entry.body, entry.at);
-    await assertDecided(tx, prefix, entry);
-    if (entry.kind === "pack") assertFollows(await earlierVersion(entry, tx), entry.body);
     return true;
   } catch (error) {
     if (error instanceof Problem) return false;
@@ -118,13 +106,18 @@ async function isAdmitted(entry: Admitted, { tx, prefix }: Before): Promise<bool
   }
 }
 
-/** @throws Problem of what is refused; nothing where no key signs */
-async function assertSigned(entry: Admitted, prefix: Prefix): Promise<void> {
-  if (entry.kind === "key") provenClaim(entry.body.jws);
-  if (entry.kind === "key_rotated") {
-    await provenRotation(entry.body.jws, async (kid) => prefix.key(kid)?.publicKey);
+/** @throws Problem of what is refused */
+async function assertSigned(entry: Signed, prefix: Prefix): Promise<void> {
+  switch (entry.kind) {
+    case "key":
+      provenClaim(entry.body.jws);
+      return;
+    case "key_rotated":
+      await provenRotation(entry.body.jws, async (kid) => prefix.key(kid)?.publicKey);
+      return;
+    case "attestation": {
+      const signed = examine(entry.body.jws, TYP.attestation, Attestation, keyIn(prefix));
+      if (signed.kind === "refused") throw new Problem(signed.code);
+    }
   }
-  if (entry.kind !== "attestation") return;
-  const signed = examine(entry.body.jws, TYP.attestation, Attestation, keyIn(prefix));
-  if (signed.kind === "refused") throw new Problem(signed.code);
 }

@@ -26,6 +26,7 @@ beforeAll(async () => {
   house = await openHouse();
   door = house.open();
   log = await begun(door, "forged", 1);
+  await underTwo();
   await fill(door, log, 1, 5, 1_000);
   size = (await seal({ ...sealerOn(house.database.writer, house.archive), log }))?.size ?? 0n;
   await fill(door, log, 1, 3, 2_000);
@@ -40,7 +41,33 @@ beforeEach(async () => {
 });
 afterEach(() => copy.drop());
 
+/** Two persons decide, beside a system that changes limits by itself. */
+async function underTwo(): Promise<void> {
+  const issuer = "https://id.example";
+  const approver = {
+    claim: "roles",
+    issuer,
+    namespaces: "*",
+    role: "approver",
+    value: "a",
+  } as const;
+  await door.appender.control(log, "role_mapping", () => ({ ...WORD, grants: [approver] }));
+  await door.appender.control(log, "mode", ({ billingFrom: billing_from }) => {
+    return { ...WORD, billing_from, control: "dual", sources: ["plan"] };
+  });
+}
+
 type Forged = { kind: Kind; body: object };
+
+/** As anybody writes it who signs nothing. */
+const WORD = { approval: "", by: "p_thief", salt: encodeBase64(new Uint8Array(16)) };
+const OF_PLAN = { ...WORD, source: "plan", source_version: "1" };
+const HASH = encodeBase64(new Uint8Array(32));
+const CASE = { reason: "x", ticket: "y" };
+const LINE = {
+  ...{ amount: "-999999999.000000", entry: "", namespace_id: "7", project_id: "", reverses: "" },
+  usage_month: "2026-11-01",
+};
 
 /** Puts the sealed entries and these behind them, linked as append links them; their leaves. */
 async function archive(tail: readonly Forged[]): Promise<Uint8Array[]> {
@@ -81,6 +108,11 @@ const invented = (seed: number, change: object = {}): Forged => ({
   },
 });
 
+function keyOf(jws: string): string {
+  const header: unknown = JSON.parse(Buffer.from(jws.split(".")[0] ?? "", "base64url").toString());
+  return (header as { kid: string }).kid;
+}
+
 /** Another's signature under the text. */
 function resigned(): Forged {
   const [header, payload] = String((invented(1).body as Body<"usage">).jws).split(".");
@@ -107,17 +139,82 @@ const FORGERIES: [string, () => Forged][] = [
     "a key of the log",
     () => ({
       kind: "log_key",
-      body: {
-        ...{ approval: "", by: "p_thief", purpose: "checkpoint", state: "added" },
-        ...{ salt: encodeBase64(new Uint8Array(16)), vkey: "thief+00000000+AAAA" },
-      },
+      body: { ...WORD, purpose: "checkpoint", state: "added", vkey: "thief+00000000+AAAA" },
     }),
   ],
   [
     "that anybody may read the log",
+    () => ({ kind: "visibility", body: { ...WORD, public: true } }),
+  ],
+  [
+    "a limit in the name of a system",
     () => ({
-      kind: "visibility",
-      body: { approval: "", by: "p_thief", public: true, salt: encodeBase64(new Uint8Array(16)) },
+      kind: "quota",
+      body: {
+        ...{ ...OF_PLAN, beyond: "stop", cap: "", effective_from: "2027-01-01T00:00:00.000Z" },
+        ...{ grace_minutes: "0", monthly_minutes: "99999999", namespace_id: "7" },
+      },
+    }),
+  ],
+  [
+    "a pack in the name of a system",
+    () => ({
+      kind: "pack",
+      body: {
+        ...{ ...OF_PLAN, expires_in: "2027-10-01", minutes: "1000000", namespace_id: "7" },
+        ...{ pack_id: "x", purchased_in: "2026-11-01" },
+      },
+    }),
+  ],
+  [
+    "an account in the name of a system",
+    () => ({
+      kind: "account",
+      body: {
+        ...{ ...OF_PLAN, account_id: "thief", effective_from: "2026-11-01T00:00:00.000Z" },
+        ...{ namespace_id: "7", subscription_id: "" },
+      },
+    }),
+  ],
+  [
+    "a line that names a credit run",
+    () => ({
+      kind: "adjustment",
+      body: {
+        ...{ ...WORD, ...CASE, approval: "1", billing_month: "2026-11-01", credit_run: "1" },
+        ...{ first_line: "0", lines: [LINE] },
+      },
+    }),
+  ],
+  [
+    "a month that is cut off",
+    () => ({ kind: "month_closing", body: { ...WORD, month: "2026-10-01" } }),
+  ],
+  [
+    "the end of a key",
+    () => ({
+      kind: "key_revoked",
+      body: {
+        ...{ by: "p_thief", instant: "2026-11-20T12:00:00.000Z", kid: keyOf(usage().jws) },
+        ...{ last_trusted_counter: "0", reason: "x", salt: WORD.salt },
+      },
+    }),
+  ],
+  [
+    "a runner that somebody enrols",
+    () => {
+      const found = entries.find(({ kind }) => kind === "enrolment");
+      return { kind: "enrolment", body: { ...found?.body, token_sha256: HASH } };
+    },
+  ],
+  [
+    "what a platform is said to have run",
+    () => ({
+      kind: "coverage",
+      body: {
+        ...{ by: "p_thief", from: "2026-10-01T00:00:00.000Z", jobs: "0", jobs_sha256: HASH },
+        ...{ runner_id: "7", salt: WORD.salt, source: "gitlab", to: "2026-11-01T00:00:00.000Z" },
+      },
     }),
   ],
 ];

@@ -2,16 +2,13 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Body, Entry } from "../../../src/core/entry.ts";
-import { Prefix } from "../../../src/core/prefix.ts";
 import { Problem } from "../../../src/core/problem.ts";
 import { quotaAt } from "../../../src/core/quota/quota.ts";
 import { epochMs, instantText } from "../../../src/core/unit.ts";
 import { check } from "../../../src/flow/check/check.ts";
 import type { Receipt } from "../../../src/flow/log/commit-entry.ts";
-import { isProven } from "../../../src/flow/log/proven-entry.ts";
 import { limit, type NewLimit } from "../../../src/flow/rate/limit.ts";
 import { type NewPack, pack } from "../../../src/flow/rate/pack.ts";
-import { transact } from "../../../src/store/transact.ts";
 import { NOW } from "../../core/history.ts";
 import { closeHouse, type Door, type House, newLog, ofKind, openHouse, sha256 } from "../door.ts";
 import { readBack } from "../replay.ts";
@@ -242,24 +239,4 @@ test("what was let in stands before `check`, every version of it", async () => {
   }
   expect(findings).toEqual([]);
   expect(ofKind(await readBack(house, log), "pack").map(({ at }) => at)).toEqual([NOW, NOW, NOW]);
-});
-
-test("an archive that nobody signed for cannot bring back an older version of a pack", async () => {
-  const log = await newLog(door, "unsigned");
-  await packOf(door, log, { source_version: "2" });
-  const entries = await readBack(house, log);
-  const [genesis, ...rest] = entries;
-  if (genesis?.kind !== "log") throw new Error("no log");
-  const prefix = new Prefix(genesis);
-  for (const entry of rest) prefix.apply(entry);
-  const [stands] = ofKind(entries, "pack");
-  if (stands === undefined) throw new Error("no pack");
-  const proven = [];
-  for (const source_version of ["1", "2", "3"]) {
-    const next = { ...stands, index: stands.index + 1n, body: { ...stands.body, source_version } };
-    proven.push(
-      await transact(house.database.writer, (tx) => isProven(next, { tx, prefix, hash: sha256 })),
-    );
-  }
-  expect(proven).toEqual([false, false, true]);
 });
