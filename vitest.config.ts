@@ -22,7 +22,10 @@ export default defineConfig({
       {
         test: {
           name: "real",
-          include: ["test/{store,flow,http,command}/**/*.test.ts", "test/embedded{,/**/*}.test.ts"],
+          include: [
+            "test/{store,flow,http,command,controls}/**/*.test.ts",
+            "test/embedded{,/**/*}.test.ts",
+          ],
           pool: "forks",
           globalSetup: "test/template.ts",
           testTimeout: 60_000,

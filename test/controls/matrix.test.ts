@@ -1,0 +1,109 @@
+/** docs/controls.md names only what is there, and each control with a place, a test and evidence. */
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { EXTRACTS } from "../../audit/extract/folder.ts";
+import { minutebook } from "../../src/command/program.ts";
+import { command } from "../audit/command.ts";
+
+const ROOT = join(import.meta.dirname, "../..");
+const text = readFileSync(join(ROOT, "docs/controls.md"), "utf8");
+const [matrix = "", duties = ""] = text.split("## What remains the operator's duty");
+
+interface Control {
+  id: string;
+  enforced: string[];
+  shown: string[];
+  evidence: string[];
+  cells: string[];
+}
+
+const ROW = /^\| ([A-Z]{2}-[0-9]+) \| .* \|$/gm;
+const controls = [...matrix.matchAll(ROW)].map(([line, id = ""]): Control => {
+  const cells = line.split(" | ");
+  const [enforced = [], shown = [], evidence = []] = cells
+    .slice(2)
+    .map((cell) => [...cell.matchAll(/`([^`]+)`/g)].map(([, code]) => code ?? ""));
+  return { id, enforced, shown, evidence, cells };
+});
+
+const migrations = readdirSync(join(ROOT, "migrations"))
+  .map((name) => readFileSync(join(ROOT, "migrations", name), "utf8"))
+  .join("\n");
+
+test("the matrix has every domain, and no control twice", () => {
+  const ids = controls.map(({ id }) => id);
+  expect(new Set(ids).size).toBe(ids.length);
+  const domains = new Set(ids.map((id) => id.slice(0, 2)));
+  expect([...domains].sort()).toEqual(
+    ["AC", "CM", "IN", "IT", "KM", "MO", "OP", "PC", "QU", "RP", "RT"].sort(),
+  );
+});
+
+test.each(controls)(
+  "$id is enforced somewhere, shown by a test, and leaves evidence",
+  (control) => {
+    const { cells, enforced, evidence, shown } = control;
+    expect(cells).toHaveLength(5);
+    const files = [...enforced, ...shown].filter((code) => code.includes("/"));
+    for (const file of files) expect(existsSync(join(ROOT, file)), file).toBe(true);
+    expect(enforced.some((code) => code.includes("/"))).toBe(true);
+    expect(shown.length).toBeGreaterThan(0);
+    for (const file of shown) expect(file).toMatch(/^test\/.*\.test\.ts$/);
+    expect(evidence.length).toBeGreaterThan(0);
+  },
+);
+
+const GUARD = /^[a-z_]+$/;
+/** Made by name for each of a list of tables, or by PostgreSQL for a table's primary key. */
+const GENERATED = /_(?:append_only|pkey)$/;
+
+test.each(controls)("$id names triggers and keys that migrations make", ({ enforced }) => {
+  for (const guard of enforced.filter((code) => GUARD.test(code))) {
+    const table = guard.replace(GENERATED, "");
+    expect(
+      migrations.includes(guard) || migrations.includes(`create table ${table} (`),
+      guard,
+    ).toBe(true);
+  }
+});
+
+test("every file of evidence is an extract, and every extract is some control's evidence", () => {
+  const ids = new Set(controls.map(({ id }) => id));
+  const named = new Map<string, string[]>();
+  for (const { evidence, id } of controls) {
+    for (const code of evidence.filter((each) => each.endsWith(".ndjson"))) {
+      named.set(code, [...(named.get(code) ?? []), id]);
+    }
+  }
+  expect([...named.keys()].sort()).toEqual(EXTRACTS.map(({ name }) => `${name}.ndjson`).sort());
+  for (const extract of EXTRACTS) {
+    for (const id of extract.controls) expect(ids, `${extract.name}: ${id}`).toContain(id);
+  }
+});
+
+test("every command that yields evidence is one", async () => {
+  const audits = (await command("--help")).out;
+  for (const { evidence, id } of controls) {
+    for (const code of evidence) {
+      const [program, ...words] = code.split(" ");
+      if (program === "minutebook-audit") expect(audits, id).toContain(`\n  ${words[0]} `);
+      if (program === "minutebook") expect(isCommand(words), `${id}: ${code}`).toBe(true);
+    }
+  }
+});
+
+function isCommand(words: readonly string[]): boolean {
+  let at = minutebook();
+  for (const word of words.filter((each) => !each.startsWith("-"))) {
+    const below = at.commands.find((each) => each.name() === word);
+    if (below === undefined) return false;
+    at = below;
+  }
+  return at.commands.length === 0;
+}
+
+test("a duty of the operator's says which controls rest on it", () => {
+  const ids = controls.map(({ id }) => id);
+  for (const [id] of duties.matchAll(/\b[A-Z]{2}-[0-9]+\b/g)) expect(ids).toContain(id);
+});
