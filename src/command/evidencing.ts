@@ -29,7 +29,6 @@ export function startEvidencing(
   options: Omit<Verifying, "hash" | "holder" | "version"> & {
     service: ServiceVersion;
     log: Logger;
-    signal: AbortSignal;
   },
 ): Evidencing {
   const { log, service, signal } = options;

@@ -38,6 +38,8 @@ export interface Verifying {
   version: string;
   /** Names this process among those of one database. */
   holder: string;
+  /** Ends what is under way: another day, or another process, goes on. */
+  signal: AbortSignal;
 }
 
 export interface Told {
@@ -53,17 +55,18 @@ class Written extends Error {}
 
 /** One process at a time; another one finds the day's entries written. */
 export async function verifyDue(verifying: Verifying, told: Told): Promise<void> {
-  const { holder, sql } = verifying;
+  const { holder, signal, sql } = verifying;
   if (!(await holdClaim(sql, TASK, holder, CLAIM_SECONDS))) return;
   const today = dayOf(verifying.clock.now());
   for (const { bytes, log, size } of await newestOfLogs(sql, "verification")) {
     const newest = bytes === null ? undefined : decodedAs("verification", bytes).body;
     if (newest !== undefined && newest.day >= today) continue;
+    if (signal.aborted) break;
     if (!(await holdClaim(sql, TASK, holder, CLAIM_SECONDS))) return;
     try {
       await verifyLog(verifying, { log, newest, size, today }, told);
     } catch (error) {
-      if (!(error instanceof Written)) told.onFailure(error, log);
+      if (!(error instanceof Written || signal.aborted)) told.onFailure(error, log);
     }
   }
   await endClaim(sql, TASK, holder);
@@ -81,7 +84,7 @@ async function verifyLog(
   { log, newest, size, today }: Due,
   { onFinding, onVerified }: Told,
 ): Promise<void> {
-  const { reader, hash, version } = verifying;
+  const { reader, hash, signal, version } = verifying;
   const from = begin(newest);
   const say = async (said: Verification): Promise<void> => {
     await write(verifying, log, said);
@@ -94,7 +97,7 @@ async function verifyLog(
   }
   // Without an entry there is nothing to verify yet: tomorrow it is said that there was not.
   if (missed.length > MISSED_MAX || from >= size) return;
-  const { findings, to } = await verifyNew({ sql: reader, hash }, log, from, onFinding);
+  const { findings, to } = await verifyNew({ sql: reader, hash, signal }, log, from, onFinding);
   const outcome = findings === 0n ? "passed" : "failed";
   const counts = { findings: String(findings), from: String(from), to: String(to) };
   await say({ ...counts, day: today, outcome, version });
@@ -155,7 +158,7 @@ export async function* listVerifications(
 
 /** Runs until aborted. */
 export async function verifyLoop(
-  options: Verifying & Told & { signal: AbortSignal; onRound: () => void },
+  options: Verifying & Told & { onRound: () => void },
 ): Promise<void> {
   const { signal, onFailure, onRound } = options;
   while (!signal.aborted) {

@@ -29,10 +29,11 @@ export interface Verified {
 
 /**
  * One REPEATABLE READ snapshot, memory for a page, from an index to the head.
+ * @param options.signal ends it, by its reason: a service that stops does not wait for a large log
  * @param found told of each finding; an entry of a kind that this version does not know is one
  */
 export async function verifyNew(
-  { sql, hash }: { sql: Sql; hash: Sha256 },
+  { sql, hash, signal }: { sql: Sql; hash: Sha256; signal: AbortSignal },
   log: string,
   from: bigint,
   found: (finding: Finding) => void,
@@ -54,7 +55,7 @@ export async function verifyNew(
         }
         if (!isSigned(row, walk.prefix)) tell(finding(placeOf(row), "bytes", "a signature", "jws"));
         walked += 1;
-        if (walked % TURN === 0) await turn();
+        if (walked % TURN === 0) await turn(undefined, { signal });
       }
       for (const each of walk.unclaimed()) tell(each);
     }

@@ -48,6 +48,7 @@ function verifier(holder = "one"): { run(): Promise<void>; found: string[]; fail
     ...{ sql: writer, reader, holder, hash: sha256, random: randomBytes, version: "1.0.0" },
     appender: door.appender,
     clock: { now: () => door.now },
+    signal: new AbortController().signal,
   };
   return { run: () => verifyDue(verifying, told), found, failed };
 }
