@@ -142,6 +142,10 @@ const FORGERIES: [string, () => Forged][] = [
       body: { ...WORD, purpose: "checkpoint", state: "added", vkey: "thief+00000000+AAAA" },
     }),
   ],
+];
+
+/** Whatever else anybody may say, and no key signs. */
+const WORDS: [string, () => Forged][] = [
   [
     "that anybody may read the log",
     () => ({ kind: "visibility", body: { ...WORD, public: true } }),
@@ -220,7 +224,7 @@ const FORGERIES: [string, () => Forged][] = [
 ];
 
 describe("what proves nothing is set aside, and what was genuine before it is kept", () => {
-  test.each(FORGERIES)("%s", async (_, forged) => {
+  test.each([...FORGERIES, ...WORDS])("%s", async (_, forged) => {
     const genuine = entries.slice(Number(size), Number(size) + 2);
     expect(genuine.map(({ kind }) => kind)).toEqual(["usage", "usage"]);
     await archive([...genuine, forged(), ...entries.slice(Number(size) + 2)]);
