@@ -67,7 +67,7 @@ const WRONG: [string, Partial<Body<"usage">>, string][] = [
     { billable: false, not_billable: "failure_reason" },
     "not_billable , not not_billable failure_reason",
   ],
-  ["release", { hold: "1" }, "hold undefined, not hold 1"],
+  ["release", { hold: "1" }, "usage of hold 1 that was released right before, not usage"],
 ];
 
 test.each(WRONG)(
