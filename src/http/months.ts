@@ -1,10 +1,9 @@
 /** Months: where they stand, how they are closed, and what is said of them for ever. */
 
 import type { Statement } from "../core/month/statement.ts";
-import { Problem } from "../core/problem.ts";
 import { MonthText } from "../core/unit.ts";
 import { close } from "../flow/month/close.ts";
-import { type Finishing, finish } from "../flow/month/finish.ts";
+import { type Finishing, finishMonth } from "../flow/month/finish.ts";
 import {
   allocationsOf,
   type OfMonth,
@@ -54,12 +53,7 @@ export function monthRoutes(router: Router, services: Services): void {
   });
 
   router.guarded("POST /v1/months/:log/:month/finish", async (ask, caller) => {
-    const { log, month } = monthOf(ask, caller);
-    const finished = await finish(months.finishing, log, caller.id);
-    if (finished?.month !== month) throw new Problem("months-in-order");
-    const { missing, receipt } = finished;
-    if (receipt === undefined) throw new Problem("month-not-ready", { missing });
-    return answerReceipt(receipt);
+    return answerReceipt(await finishMonth(months.finishing, monthOf(ask, caller), caller.id));
   });
 
   statementRoutes(router, services);

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { ROLES } from "../../src/core/control.ts";
 import type { Body } from "../../src/core/entry.ts";
+import { encodeBase64 } from "../../src/core/text.ts";
 import type { Role } from "../../src/flow/access/grant.ts";
 import { ACCESS, ROUTES, type Route } from "../../src/http/access.ts";
 import { OPERATIONS } from "../../src/http/operations.ts";
@@ -38,6 +39,8 @@ beforeAll(async () => {
     if (status !== 201) throw new Error(`a report was answered ${status}`);
     const { index } = await house.appender.control(log, "proposal", () => PROPOSAL);
     proposals[log] = String(index);
+    const run = await house.appender.control(log, "credit_run", () => RUN);
+    runs[log] = String(run.index);
     await closedMonth(house, log, MONTH);
   }
   sizes = {
@@ -48,19 +51,31 @@ beforeAll(async () => {
 
 afterAll(() => house.close());
 
-/** Of each log's only proposal. */
+/** Of each log's only proposal, and of its only credit run. */
 const proposals: Record<string, string> = {};
+const runs: Record<string, string> = {};
+
+const DECIDED = { by: "p", reason: "test", salt: CARD.salt, ticket: "1" };
 
 const PROPOSAL: Body<"proposal"> = {
+  ...DECIDED,
   action: "visibility",
-  by: "p",
   content: '{"public":true}',
   effect: "{}",
   expires_at: "2026-11-21T00:00:00.000Z",
   proposer: { issuer: "https://id.example", subject: "1" },
-  reason: "test",
-  salt: CARD.salt,
-  ticket: "1",
+};
+
+/** Without lines: all of it stands. */
+const RUN: Body<"credit_run"> = {
+  ...DECIDED,
+  approval: "",
+  form: "zero_rate",
+  lines: "0",
+  lines_sha256: encodeBase64(new Uint8Array(32)),
+  reverses: "",
+  selection: '{"as_of":"1"}',
+  total: "0.000000",
 };
 
 /** The route with a path that names things that are there. */
@@ -69,6 +84,7 @@ function concrete(route: Route, log = mine): string {
   const path = route
     .replace(":log", log)
     .replace(":id", "1")
+    .replace("credit_runs/:index", `credit_runs/${runs[log] ?? "1"}`)
     .replace(":index", proposals[log] ?? "1")
     .replace(":kid", kidOf(1))
     .replace(":month", MONTH)
@@ -88,9 +104,15 @@ const QUERIES: Partial<Record<Route, string>> = {
   "GET /v1/logs/:log/completeness": "?day=2026-11-20",
 };
 
+/** What stands as it was asked for, and is said so again. */
+const DONE: readonly Route[] = [
+  "POST /v1/months/:log/:month/finish",
+  "POST /v1/logs/:log/credit_runs/:index/apply",
+];
+
 /** Of a request whose body says nothing, from somebody who may: it was looked at. */
 function looked(route: Route): number {
-  if (route.startsWith("GET")) return 200;
+  if (route.startsWith("GET") || DONE.includes(route)) return 200;
   return OPERATIONS[route].body === undefined ? 409 : 415;
 }
 

@@ -11,6 +11,7 @@ import { testKey } from "../signing.ts";
 import { askOfControl } from "./answers-of-control.ts";
 import { askOfCredit } from "./answers-of-credit.ts";
 import { askOfHolds } from "./answers-of-holds.ts";
+import { askOfMonths } from "./answers-of-months.ts";
 import { askOfReconciliation } from "./answers-of-reconciliation.ts";
 import { bodyOf, mediaTypeOf, routeOf, shapeOf } from "./documented.ts";
 import { heartbeatOf } from "./heartbeat.ts";
@@ -53,6 +54,7 @@ beforeAll(async () => {
   await oversight();
   await askOfControl(tell, { log, now: house.clock.time });
   await askOfCredit(tell, { log });
+  await askOfMonths(tell, { log });
   answers.push(...(await askOfReconciliation(tell, { house, log })));
   await logs();
   for (const path of [

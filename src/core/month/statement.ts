@@ -36,8 +36,19 @@ export const CONDITIONS = [
 ] as const;
 export type ConditionCode = (typeof CONDITIONS)[number];
 
-/** Counts, months and instants by which a precondition held, by name. */
-export const Evidence = z.record(z.string(), Text);
+/** Counts, months and instants by which a precondition held: each has those that docs/months.md names. */
+export const Evidence = z.strictObject({
+  at: Text.exactOptional(),
+  before: Text.exactOptional(),
+  end: Text.exactOptional(),
+  keys: Text.exactOptional(),
+  namespaces: Text.exactOptional(),
+  oldest: Text.exactOptional(),
+  open: Text.exactOptional(),
+  runners: Text.exactOptional(),
+  until: Text.exactOptional(),
+});
+export type Evidence = z.infer<typeof Evidence>;
 
 const Totals = BODY.month_closed.shape.totals;
 const Parts = z.strictObject({

@@ -4,7 +4,7 @@
  */
 import { readAttestation } from "../../core/claim.ts";
 import { headerSegment } from "../../core/jws.ts";
-import type { ConditionCode } from "../../core/month/statement.ts";
+import type { ConditionCode, Evidence } from "../../core/month/statement.ts";
 import type { Closing } from "../../core/month.ts";
 import type { KeyState, Prefix } from "../../core/prefix.ts";
 import { TYP } from "../../core/report.ts";
@@ -40,8 +40,7 @@ export interface Cutting {
 
 export interface Condition {
   code: ConditionCode;
-  /** By name: counts, months, instants. */
-  evidence: Readonly<Record<string, string>>;
+  evidence: Evidence;
   /** What is missing, for a person to read; absent: it holds. */
   missing?: string;
 }
@@ -70,7 +69,7 @@ export function endOf(month: string): string {
 
 function condition(
   code: ConditionCode,
-  evidence: Condition["evidence"],
+  evidence: Evidence,
   missing: string | false,
 ): Condition {
   return { code, evidence, ...(missing !== false && { missing }) };

@@ -4,6 +4,7 @@
  */
 import type { Closing } from "../../core/month.ts";
 import { Problem } from "../../core/problem.ts";
+import { readEntry } from "../../store/entries.ts";
 import { readMonthEnds, readStatement } from "../../store/month-ends.ts";
 import { readWatermark } from "../../store/watermarks.ts";
 import type { Random } from "../clock.ts";
@@ -52,6 +53,27 @@ export async function finish(
     if ((await readStatement(sql, log, end.month)) === undefined) await writeRows(sql, log, end);
   }
   return finished;
+}
+
+/**
+ * The entry that closed this month, whoever wrote it: a loop may have been faster.
+ *
+ * @throws Problem `month-not-ready` with what it waits for, `months-in-order` for a month that is not cut off,
+ *   and as `finish`
+ */
+export async function finishMonth(
+  finishing: Finishing,
+  { log, month }: { log: string; month: string },
+  by: string,
+): Promise<Receipt> {
+  const finished = await finish(finishing, log, by);
+  if (finished?.month === month && finished.receipt === undefined) {
+    throw new Problem("month-not-ready", { missing: finished.missing });
+  }
+  const end = (await readMonthEnds(finishing.sql, log)).find((each) => each.month === month);
+  if (end === undefined) throw new Problem("months-in-order");
+  const { index, leaf, at } = await readEntry(finishing.sql, log, end.index);
+  return { index, leaf, at, written: false };
 }
 
 /** Writes `month_closed`, or says what it waits for. */

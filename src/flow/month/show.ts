@@ -1,6 +1,6 @@
 /** The months of a log, and one of them: where it stands, and what its closing waits for. */
 
-import type { ConditionCode } from "../../core/month/statement.ts";
+import type { ConditionCode, Evidence } from "../../core/month/statement.ts";
 import type { Closing } from "../../core/month.ts";
 import { Problem } from "../../core/problem.ts";
 import { instantText, nextMonth } from "../../core/unit.ts";
@@ -32,7 +32,7 @@ export interface ShownMonth {
 export interface ShownCondition {
   code: ConditionCode;
   holds: boolean;
-  evidence: Record<string, string>;
+  evidence: Evidence;
   missing?: string;
 }
 
@@ -114,5 +114,5 @@ function shownMonth({ closings, ends }: StandingMonths, month: string): ShownMon
 
 function shownCondition({ code, evidence, missing }: Condition): ShownCondition {
   const holds = missing === undefined;
-  return { code, holds, evidence: { ...evidence }, ...(missing !== undefined && { missing }) };
+  return { code, holds, evidence, ...(missing !== undefined && { missing }) };
 }

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { Statement } from "../../core/month/statement.ts";
 import { AllocationPage, MonthDetail, MonthList, PackRollPage } from "../answers/months.ts";
 import { Receipt } from "../answers/receipts.ts";
-import { json, type Operation, text, WRITING, written } from "./operation.ts";
+import { json, type Operation, text, WRITING } from "./operation.ts";
 import { AllocationSearch, PackRollSearch } from "./shapes.ts";
 
 const Page = z.string().startsWith("<!doctype html>");
@@ -23,17 +23,17 @@ export const MONTHS = {
   },
   "POST /v1/months/:log/:month/close": {
     summary: "Cut a month off: what comes later is posted to the next one",
-    success: written(Receipt),
+    success: { 201: json(Receipt) },
     problems: ["months-in-order", "month-not-ready", "approval-required", ...WRITING],
   },
   "POST /v1/months/:log/:month/withdraw": {
     summary: "Take the last cut-off back, as long as its month is not closed",
-    success: written(Receipt),
+    success: { 201: json(Receipt) },
     problems: ["months-in-order", "month-closed", "approval-required", ...WRITING],
   },
   "POST /v1/months/:log/:month/finish": {
-    summary: "Close a month that is cut off, for ever",
-    success: written(Receipt),
+    summary: "Close a month that is cut off, for ever: the entry that did, whoever wrote it",
+    success: { 200: json(Receipt) },
     problems: ["months-in-order", "month-not-ready", ...WRITING],
   },
   "GET /v1/months/:log/:month/statement": {
