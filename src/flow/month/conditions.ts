@@ -67,11 +67,7 @@ export function endOf(month: string): string {
   return `${nextMonth(month)}T00:00:00.000Z`;
 }
 
-function condition(
-  code: ConditionCode,
-  evidence: Evidence,
-  missing: string | false,
-): Condition {
+function condition(code: ConditionCode, evidence: Evidence, missing: string | false): Condition {
   return { code, evidence, ...(missing !== false && { missing }) };
 }
 
