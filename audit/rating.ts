@@ -18,6 +18,8 @@ interface Fraction {
 
 const ZERO = fraction(0n, 1n);
 const MICRO = 1_000_000n;
+/** Digits before the point of what one build comes to: beyond that nothing has a rate. */
+const CHARGE_DIGITS_MAX = 21;
 
 /** Undefined where no rate is to be had. `runner` is the runner's line in force when the build ended. */
 export function rate(state: State, report: Report, runner: EnrolledRunner): Rating | undefined {
@@ -40,6 +42,9 @@ export function rate(state: State, report: Report, runner: EnrolledRunner): Rati
   let factor = excused ? ZERO : machine;
   if (discount && isLess(discount, factor)) factor = discount;
 
+  const compute_ms = charge(duration_ms, factor);
+  if (compute_ms.indexOf(".") > CHARGE_DIGITS_MAX) return undefined;
+
   let reason: Rating["not_billable"] = "";
   if (excused) reason = "failure_reason";
   if (finished_at < state.billingFrom) reason = "before_billing_from";
@@ -51,7 +56,7 @@ export function rate(state: State, report: Report, runner: EnrolledRunner): Rati
     billing_month: postingMonth(state, month),
     card: String(card.index),
     class: projectClass ?? "standard",
-    compute_ms: charge(duration_ms, factor),
+    compute_ms,
     factor: factor.text,
     limit: limit === undefined ? "" : String(limit.index),
     machine_type: runner.machine_type,

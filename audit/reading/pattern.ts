@@ -25,7 +25,7 @@ export const SCALAR = {
   logId: "[0-9a-f]{32}",
   hash: `[A-Za-z0-9+/]{42}${FOUR_BITS}=`,
   fraction: "(?:0|[1-9][0-9]{0,18})/[1-9][0-9]{0,18}",
-  computeMs: "(?:0|[1-9][0-9]{0,39})\\.[0-9]{6}",
+  charge: "(?:0|[1-9][0-9]{0,20})\\.[0-9]{6}",
 } as const;
 
 /** A string, whose text is captured. */

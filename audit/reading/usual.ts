@@ -26,7 +26,7 @@ const USAGE = whole(
       billing_month: MONTH,
       card: INTEGER,
       class: NON_EMPTY,
-      compute_ms: text(SCALAR.computeMs),
+      compute_ms: text(SCALAR.charge),
       enrolment: INTEGER,
       factor: text(SCALAR.fraction),
       "hold?": INTEGER,

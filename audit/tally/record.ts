@@ -1,7 +1,11 @@
 /** Fixed-width fields of set-aside records. */
 
-/** −2^127 … 2^127−1, in 16 bytes: beyond what any duration times any factor comes to. */
+/**
+ * In 16 bytes: charges and lines of less than 10^27 by their shape, and never a sum of them.
+ * @throws Error outside −2^127 … 2^127−1, which would come back as another amount
+ */
 export function setAmount(view: DataView, at: number, amount: bigint): void {
+  if (BigInt.asIntN(128, amount) !== amount) throw new Error("record: an amount beyond 128 bits");
   view.setBigInt64(at, BigInt.asIntN(64, amount >> 64n));
   view.setBigUint64(at + 8, BigInt.asUintN(64, amount));
 }

@@ -123,7 +123,8 @@ export function startBackground(options: {
       await appender.close();
       await sealDirty(sealer, onFailure);
       onRound();
-      await refresh({ sql, clock }).catch((error: unknown) => log.error({ err: error }, "refresh"));
+      const unfolded = (error: unknown): void => log.error({ err: error }, "refresh");
+      await refresh({ sql, clock, onLeft: unfolded }).catch(unfolded);
     },
   };
 }
@@ -135,12 +136,18 @@ function startFolding(
   const { sql, clock } = sealer;
   const folds = openTrouble(log, "refresh");
   let rollups: Rollups = "current";
+  let left = 0;
   const done = refreshLoop({
     sql,
     clock,
     signal,
+    onLeft: (error, of) => {
+      left += 1;
+      folds.failed(error, of);
+    },
     onRefresh: (outcome, took) => {
-      rollups = "current";
+      rollups = left > 0 ? "failing" : "current";
+      left = 0;
       folds.roundEnded();
       if (outcome !== "skipped") metrics.folded(outcome.entries, took, clock.now());
     },

@@ -12,6 +12,7 @@ import {
   MonthText,
   NonEmptyText,
   SaltText,
+  SignedChargeText,
   SignedComputeMsText,
   Text,
 } from "./unit.ts";
@@ -76,7 +77,7 @@ export const ADJUSTMENT_LINES_MAX = 128;
  * `""` for a namespace's month. `reverses` is `<index>/<line>` of an adjustment's line, or `""`.
  */
 export const AdjustmentLine = z.strictObject({
-  amount: SignedComputeMsText,
+  amount: SignedChargeText,
   entry: IndexOrNone,
   namespace_id: IntegerText,
   project_id: z.union([IntegerText, z.literal("")]),

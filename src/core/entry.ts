@@ -10,7 +10,7 @@ import type { Hash } from "./hash.ts";
 import { canonical, parseCanonical } from "./json.ts";
 import { decodeBase64, encodeBase64, encodeUtf8 } from "./text.ts";
 import {
-  ComputeMsText,
+  ChargeText,
   FractionText,
   HashText,
   InstantText,
@@ -77,7 +77,7 @@ export const BODY = {
     billing_month: MonthText,
     card: IntegerText,
     class: NonEmptyText,
-    compute_ms: ComputeMsText,
+    compute_ms: ChargeText,
     enrolment: IntegerText,
     factor: FractionText,
     hold: IntegerText.exactOptional(),

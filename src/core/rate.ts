@@ -16,7 +16,7 @@ import {
 } from "./factor.ts";
 import type { Card, Prefix } from "./prefix.ts";
 import type { Report } from "./report.ts";
-import { milliseconds, monthOf } from "./unit.ts";
+import { CHARGE_LIMIT, milliseconds, monthOf } from "./unit.ts";
 
 export type Rating = Omit<Body<"usage">, "enrolment" | "hold" | "jws">;
 
@@ -43,21 +43,23 @@ interface Price {
 
 /**
  * `runner` is the line in force at `finished_at`. Undefined, no rate is to be had: no card of its
- * tracking is in force, or the card knows neither its machine type nor `*`. That is asked first: a
- * build whose failure is not billable needs a card too.
+ * tracking is in force, or the card knows neither its machine type nor `*`, or what it comes to is no
+ * charge that a log holds. The card is asked first: a build whose failure is not billable needs one too.
  */
 export function rate(prefix: Prefix, report: Report, runner: Machine): Rating | undefined {
   const { duration_ms, finished_at } = report.usage;
   const price = priceOf(prefix, report, runner);
   if (price === undefined) return undefined;
   const { card, factor, limit, not_billable, projectClass } = price;
+  const charged = charge(milliseconds(BigInt(duration_ms)), factor);
+  if (charged >= CHARGE_LIMIT) return undefined;
   const usage_month = monthOf(finished_at);
   return {
     billable: not_billable === "",
     billing_month: prefix.postingMonth(usage_month),
     card: String(card.index),
     class: projectClass,
-    compute_ms: formatComputeMs(charge(milliseconds(BigInt(duration_ms)), factor)),
+    compute_ms: formatComputeMs(charged),
     factor: formatFactor(factor),
     limit,
     machine_type: runner.machine_type,
@@ -67,7 +69,7 @@ export function rate(prefix: Prefix, report: Report, runner: Machine): Rating | 
   };
 }
 
-/** Undefined exactly where `rate` is. */
+/** Undefined exactly where no card has a rate. */
 export function priceOf(prefix: Rates, build: Build, runner: Machine): Price | undefined {
   const { job, usage } = build;
   const card = prefix.card(runner.tracking, usage.finished_at);

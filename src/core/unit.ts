@@ -20,6 +20,7 @@ const INSTANT =
   /^(?!0000)[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])T(?:[01][0-9]|2[0-3])(?::[0-5][0-9]){2}\.[0-9]{3}Z$/;
 const FACTOR = /^(?:0|[1-9][0-9]{0,18})\/[1-9][0-9]{0,18}$/;
 const COMPUTE_MS = /^(?:0|[1-9][0-9]{0,39})\.[0-9]{6}$/;
+const CHARGE = /^-?(?:0|[1-9][0-9]{0,20})\.[0-9]{6}$/;
 const TEXT_BYTES_MAX = 255;
 const MONTH_MS_DIGITS = "YYYY-MM".length;
 
@@ -72,7 +73,7 @@ export const SaltText = z.string().refine((text) => decodeBase64(text)?.length =
 /** Reduced fraction `a/b`. */
 export const FractionText = z.string().regex(FACTOR);
 
-/** Compute-milliseconds with six decimals. */
+/** Compute-milliseconds with six decimals: a sum of charges. */
 export const ComputeMsText = z.string().regex(COMPUTE_MS);
 
 /** As above, and below zero with a leading `-`; zero has none. */
@@ -80,6 +81,18 @@ export const SignedComputeMsText = z
   .string()
   .regex(/^-?(?:0|[1-9][0-9]{0,39})\.[0-9]{6}$/)
   .refine((text) => text !== "-0.000000");
+
+/**
+ * What one build comes to is less, in units of `ComputeMs`, and so is what one line adds to it or takes away: 10²¹
+ * compute-milliseconds, of which 2^63 still have a sum of 40 digits.
+ */
+export const CHARGE_LIMIT = 10n ** 27n;
+
+/** Compute-milliseconds of one build, with six decimals. */
+export const ChargeText = ComputeMsText.regex(CHARGE);
+
+/** As above, of one line of an adjustment. */
+export const SignedChargeText = SignedComputeMsText.regex(CHARGE);
 
 export const Tracking = z.enum(["hosted", "self_managed"]);
 export type Tracking = z.infer<typeof Tracking>;

@@ -50,6 +50,17 @@ test("a charge may be taken back to its last digit, by whoever many lines, and g
 const WHOLE: Partial<Line> = { entry: "", project_id: "" };
 const PROJECT: Partial<Line> = { entry: "", project_id: "20" };
 
+test("an amount beyond what one build comes to is a finding, and never another amount", async () => {
+  const wrapped = "340282366920938463463374607431769.211456"; // 2^128 millionths
+  for (const amount of [`-${wrapped}`, wrapped, `1${"0".repeat(21)}.000000`]) {
+    for (const named of [{}, { entry: "", project_id: "" }]) {
+      const log = start();
+      adjust(log, [credit(amount, named)]);
+      expect(await codes(log)).toContain("entry-malformed");
+    }
+  }
+});
+
 test("a namespace's month, or a project's in it, may be taken back as a whole", async () => {
   const log = start();
   adjust(log, [credit("-60000.000000", PROJECT)]);
@@ -123,7 +134,14 @@ function run(lines: readonly Json[], total: string, said: Partial<Body<"credit_r
   const text = lines.map((one) => `${canonical(one)}\n`).join("");
   const lines_sha256 = encodeBase64(sha256(encodeUtf8(text)));
   const counted = { lines: String(lines.length), lines_sha256, total };
-  return { ...WHY, form: "credit" as const, ...counted, reverses: "", selection: "{}", ...said };
+  return {
+    ...WHY,
+    form: "credit" as const,
+    ...counted,
+    reverses: "",
+    selection: '{"as_of":"4"}',
+    ...said,
+  };
 }
 
 const LINES = [credit("-1.000000"), credit("-2.000000"), credit("-3.000000", WHOLE)];
@@ -244,6 +262,22 @@ test("packs of a goodwill run are its lines, and are taken back by a version of 
   expect(await codes(log)).toEqual([]);
   put(taken, 5);
   expect(await codes(log)).toContain("credit-run-line");
+});
+
+test("a namespace that a run gave minutes is given none by a run of an older look", async () => {
+  const line = { expires_in: "2027-10-01", minutes: "10", namespace_id: "1", purchased_in: MONTH };
+  const log = start();
+  const give = (selection: string): void => {
+    const said = { form: "goodwill_pack", selection } as const;
+    const index = log.write("credit_run", run([line], "600000.000000", said));
+    const named = { pack_id: `${index}/1`, source: "minutebook/credit_run" };
+    log.write("pack", { ...pack("1"), ...line, ...named, by: "finance" });
+  };
+  give('{"as_of":"4"}');
+  give('{"as_of":"9"}');
+  expect(await codes(log)).toEqual([]);
+  give('{"as_of":"9"}');
+  expect(await codes(log)).toEqual(["credit-run-line"]);
 });
 
 test("an account's versions only grow, and only the first of its key reaches back", async () => {

@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { FindingCode } from "../../audit/finding.ts";
 import { readFraction } from "../../audit/rating.ts";
+import { decodeEntry } from "../../src/core/entry.ts";
 import { parseFactor } from "../../src/core/factor.ts";
 import { auditFiles, filesOf } from "./archive.ts";
 import { card, LONG_AGO, limit, line, SALT, TestLog } from "./log.ts";
@@ -22,6 +23,21 @@ test("every factor that a card may name is the same number for both implementati
       if (ours && theirs) expect(ours.top * theirs.d).toBe(theirs.n * ours.bottom);
     }),
   );
+});
+
+test("both hold a build for its rate that comes to more than a log holds of one", async () => {
+  for (const [duration, kind] of [
+    ["999999999999999", "usage"],
+    ["1000000000000000", "hold"],
+  ] as const) {
+    const log = new TestLog(undefined, { duration_cap_ms: String(2n ** 63n - 1n) });
+    log.write("rate_card", card({ runner_factors: { "*": "1000000" } }));
+    log.submit(log.enrol(1, [line("runner-a")]), { duration });
+    const last = decodeEntry(log.entries.at(-1) ?? new Uint8Array());
+    expect(last).toMatchObject({ kind });
+    const { findings } = await auditFiles(filesOf(log));
+    expect([...findings.byCode.keys()]).toEqual([]);
+  }
 });
 
 /** What may come between reports, and the reports, of a random history. */

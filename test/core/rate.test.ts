@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { judge } from "../../src/core/judge.ts";
-import type { Rating } from "../../src/core/rate.ts";
+import { type Rating, rate } from "../../src/core/rate.ts";
 import type { Report } from "../../src/core/report.ts";
 import { History, kidOf, LONG_AGO, NOW, report } from "./history.ts";
 
@@ -248,4 +248,16 @@ test("a card that starts later rates nothing that finished before it", () => {
   history.card({ effective_from: NOW });
   expect(() => rated(history, { finished_at: LONG_AGO })).toThrow("no-rate");
   expect(rated(history).card).toBe("3");
+});
+
+test("what comes to more than a log holds of one build has no rate", () => {
+  const history = new History();
+  history.agent(1);
+  history.card({ runner_factors: { "*": "1000000" } });
+  const longest = 10n ** 15n;
+  const runner = { machine_type: "small", tracking: "hosted" } as const;
+  const of = (duration: bigint) =>
+    rate(history.prefix, report({ usage: { duration_ms: String(duration) } }), runner);
+  expect(of(longest)).toBeUndefined();
+  expect(of(longest - 1n)?.compute_ms).toBe("999999999999999000000.000000");
 });

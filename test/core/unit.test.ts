@@ -1,6 +1,8 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import {
+  CHARGE_LIMIT,
+  ChargeText,
   epochMs,
   InstantText,
   IntegerText,
@@ -12,6 +14,7 @@ import {
   nextMonth,
   PositiveText,
   SaltText,
+  SignedChargeText,
   SignedIntegerText,
   Text,
   Word,
@@ -135,4 +138,20 @@ test("a salt is 16 bytes and a kid 32, each in its one encoding", () => {
   }
   expect(Kid.safeParse("A".repeat(43)).success).toBe(true);
   expect(Kid.safeParse(`${"A".repeat(42)}B`).success).toBe(false);
+});
+
+test("of charges and lines as many as a log can hold have a sum that columns hold, and one fits a record", () => {
+  const greatest = `${"9".repeat(21)}.999999`;
+  expect(ChargeText.safeParse(greatest).success).toBe(true);
+  expect(SignedChargeText.safeParse(`-${greatest}`).success).toBe(true);
+  expect(BigInt(greatest.replace(".", ""))).toBe(CHARGE_LIMIT - 1n);
+  expect(INT64_MAX * CHARGE_LIMIT).toBeLessThan(10n ** 46n);
+  expect(CHARGE_LIMIT).toBeLessThan(2n ** 127n);
+  for (const text of [`1${"0".repeat(21)}.000000`, `${"9".repeat(40)}.000000`]) {
+    expect(ChargeText.safeParse(text).success).toBe(false);
+    expect(SignedChargeText.safeParse(text).success).toBe(false);
+    expect(SignedChargeText.safeParse(`-${text}`).success).toBe(false);
+  }
+  expect(ChargeText.safeParse("-1.000000").success).toBe(false);
+  expect(SignedChargeText.safeParse("-0.000000").success).toBe(false);
 });

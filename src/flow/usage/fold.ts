@@ -1,13 +1,14 @@
 /**
  * Sealed entries into buckets, buckets into views, and how far it went: one transaction. Cost follows
- * what is new; readers and writers never wait for it, and a second refresher leaves (DESIGN §8).
+ * what is new; readers and writers never wait for it, and a second refresher leaves (DESIGN §8). A log that
+ * cannot be folded stays behind alone.
  */
 import { setTimeout as delay } from "node:timers/promises";
 import { fold } from "../../store/buckets.ts";
-import type { Sql } from "../../store/connect.ts";
+import type { Sql, Transaction } from "../../store/connect.ts";
 import { lockRefresh, refreshViews } from "../../store/rollups.ts";
 import { transact } from "../../store/transact.ts";
-import { moveWatermark, readLags } from "../../store/watermarks.ts";
+import { type Lag, moveWatermark, readLags } from "../../store/watermarks.ts";
 import type { Clock } from "../clock.ts";
 
 /** Entries of one log in one refresh: a long backlog is folded in steps that each commit. */
@@ -16,23 +17,65 @@ const FOLD_ENTRIES_MAX = 250_000n;
 /** `logs` moved on by `entries`; `buckets` of them changed. `skipped`: another process refreshes. */
 export type Refresh = "skipped" | { logs: number; entries: bigint; buckets: number };
 
-export async function refresh({ sql, clock }: { sql: Sql; clock: Clock }): Promise<Refresh> {
-  return await transact(sql, async (tx): Promise<Refresh> => {
-    // Whoever waits here for an operator's lock on a view holds the refresh up for everybody.
-    await tx`set local lock_timeout = '5s'`;
-    if (!(await lockRefresh(tx))) return "skipped";
-    const lags = await readLags(tx, FOLD_ENTRIES_MAX);
-    let entries = 0n;
-    let buckets = 0;
-    for (const lag of lags) {
-      entries += lag.to - lag.from;
-      buckets += await fold(tx, lag);
+export interface Folding {
+  sql: Sql;
+  clock: Clock;
+  /**
+   * Told of each log that could not be folded: it stays behind, and the others go on. Without it such a failure is
+   * thrown, and nothing is folded.
+   */
+  onLeft?: (error: unknown, log: string) => void;
+}
+
+/** Takes all of the transaction with it, which is begun again without this log. */
+class LogFailure extends Error {
+  readonly log: string;
+
+  constructor(log: string, cause: unknown) {
+    super(`fold: log ${log}`, { cause });
+    this.log = log;
+  }
+}
+
+export async function refresh({ sql, clock, onLeft }: Folding): Promise<Refresh> {
+  const left = new Set<string>();
+  for (;;) {
+    try {
+      return await transact(sql, async (tx) => await refreshIn(tx, clock, left));
+    } catch (error) {
+      if (!(error instanceof LogFailure)) throw error;
+      if (onLeft === undefined) throw error.cause;
+      left.add(error.log);
+      onLeft(error.cause, error.log);
     }
-    if (buckets > 0) await refreshViews(tx);
-    // The watermark is taken last and commits with the views: it never runs ahead of a figure.
-    const at = new Date(clock.now());
-    for (const lag of lags) await moveWatermark(tx, lag, at);
-    return { logs: lags.length, entries, buckets };
+  }
+}
+
+async function refreshIn(
+  tx: Transaction,
+  clock: Clock,
+  left: ReadonlySet<string>,
+): Promise<Refresh> {
+  // Whoever waits here for an operator's lock on a view holds the refresh up for everybody.
+  await tx`set local lock_timeout = '5s'`;
+  if (!(await lockRefresh(tx))) return "skipped";
+  const lags = (await readLags(tx, FOLD_ENTRIES_MAX)).filter(({ log }) => !left.has(log));
+  let entries = 0n;
+  let buckets = 0;
+  for (const lag of lags) {
+    entries += lag.to - lag.from;
+    buckets += await ofLog(lag, fold(tx, lag));
+  }
+  if (buckets > 0) await refreshViews(tx);
+  // The watermark is taken last and commits with the views: it never runs ahead of a figure.
+  const at = new Date(clock.now());
+  for (const lag of lags) await ofLog(lag, moveWatermark(tx, lag, at));
+  return { logs: lags.length, entries, buckets };
+}
+
+async function ofLog<T>({ log }: Lag, work: Promise<T>): Promise<T> {
+  return await work.catch((error: unknown) => {
+    throw new LogFailure(log, error);
   });
 }
 
@@ -41,9 +84,7 @@ const INTERVAL_MS_MAX = 60_000;
 /** A refresh takes at most a fifth of the time, however large the views become. */
 const REST_FACTOR = 4;
 
-export interface RefreshLoop {
-  sql: Sql;
-  clock: Clock;
+export interface RefreshLoop extends Required<Folding> {
   signal: AbortSignal;
   onRefresh?: (refresh: Refresh, took: number) => void;
   onError: (error: unknown) => void;

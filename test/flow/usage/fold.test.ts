@@ -156,6 +156,37 @@ test("T29: factor 0.008 over 100,000 builds sums to the exact rational, forwards
   expect(rows.map((row) => ({ ...row }))).toEqual([exact, exact]);
 }, 60_000);
 
+test("a log that cannot be folded stays behind alone, and is told until it can", async () => {
+  const [bad, good] = [newLedger(), newLedger()];
+  const agents = [bad, good].map((ledger) => ledger.enrol(1, [HOSTED]));
+  let job = 0;
+  const round = async (): Promise<[Refresh, string[]]> => {
+    job += 1;
+    for (const [i, ledger] of [bad, good].entries()) {
+      const agent = agents[i];
+      if (agent !== undefined) ledger.report(agent, { job, runner: HOSTED });
+      await ledger.load(db.owner);
+      await ledger.seal(db.owner);
+    }
+    const left: string[] = [];
+    const onLeft = (error: unknown, log: string): void => {
+      left.push(`${log} ${error instanceof Error && error.message}`);
+    };
+    return [await refresh({ sql: db.writer, clock, onLeft }), left];
+  };
+  expect(await round()).toMatchObject([{ logs: 2 }, []]);
+  await db.superuser`update usage_buckets set compute_ms = ${"9".repeat(40)} where log = ${bad.log}`;
+
+  expect(await round()).toMatchObject([{ logs: 1 }, [`${bad.log} numeric field overflow`]]);
+  expect(await watermarkOf(good.log)).toBe(good.size);
+  expect(await watermarkOf(bad.log)).toBe(bad.size - 1n);
+  await expect(turn()).rejects.toThrow("numeric field overflow");
+
+  await db.superuser`update usage_buckets set compute_ms = 0 where log = ${bad.log}`;
+  expect(await round()).toMatchObject([{ logs: 2 }, []]);
+  expect(await watermarkOf(bad.log)).toBe(bad.size);
+});
+
 test("the loop refreshes until it is stopped, and outlives a refresh that fails", async () => {
   const stop = new AbortController();
   const broken = Object.assign(Object.create(db.writer), {
@@ -169,6 +200,7 @@ test("the loop refreshes until it is stopped, and outlives a refresh that fails"
     clock,
     signal: stop.signal,
     intervalMs: 1,
+    onLeft: () => seen.push("left"),
     onError: () => seen.push("failed"),
     onRefresh: () => {
       seen.push("refreshed");
