@@ -56,16 +56,19 @@ test("a session carries its name and its time limits", async () => {
 test("COPY over TCP does not wait for delayed acknowledgements", async () => {
   await db.owner`create table copied (line text)`;
   const sql = connect(db.urls.owner, { max: 1 });
-  const started = performance.now();
+  const took: number[] = [];
   for (let round = 0; round < 10; round++) {
+    const started = performance.now();
     const stream = await sql`copy copied (line) from stdin`.writable();
     await new Promise<void>((resolve, reject) => {
       stream.on("error", reject).on("finish", resolve).end(`${round}\n`);
     });
+    took.push(performance.now() - started);
   }
   const [row] = await sql`select count(*) from copied`;
   await sql.end();
   expect(row).toEqual({ count: 10n });
-  // Ten times 80 ms is what Nagle's algorithm would cost.
-  expect(performance.now() - started).toBeLessThan(600);
+  // Nagle's algorithm would cost 80 ms each; a machine that is busy otherwise makes some of them slow, not most.
+  const median = took.sort((a, b) => a - b)[took.length / 2];
+  expect(median).toBeLessThan(60);
 });
