@@ -14,6 +14,8 @@ export interface Listener {
 }
 
 const REQUEST_MS_MAX = 60_000;
+/** Load balancers give an idle connection up after 60 s; we must not close it first, just when one sends. */
+const KEEP_ALIVE_MS = 65_000;
 /** Whoever takes longer than this to send or to read is not waited for. */
 const CLOSING_MS_MAX = 20_000;
 const CLOSING_POLL_MS = 20;
@@ -28,7 +30,8 @@ export async function listen(
     // Before any route: a Host header, or a target, that makes no URL.
     errorHandler: () => respond(problemDocument("invalid-request")),
   });
-  const server = createServer({ requestTimeout: REQUEST_MS_MAX }, (incoming, outgoing) => {
+  const times = { requestTimeout: REQUEST_MS_MAX, keepAliveTimeout: KEEP_ALIVE_MS };
+  const server = createServer(times, (incoming, outgoing) => {
     // A client that never pauses would keep its connection, and us, for ever.
     if (closing) outgoing.setHeader("connection", "close");
     return answer(incoming, outgoing);

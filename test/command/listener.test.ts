@@ -41,6 +41,14 @@ test("a close waits for the answer that is under way, and takes no new connectio
   await closed;
 });
 
+test("an idle connection stays for longer than load balancers keep one", async () => {
+  const { url, close } = await listen(held().app, HERE);
+  const { headers } = await fetch(`${url}/now`);
+  const [, seconds] = /timeout=([0-9]+)/.exec(headers.get("keep-alive") ?? "") ?? [];
+  expect(Number(seconds)).toBeGreaterThan(60);
+  await close();
+});
+
 test("a client that never pauses cannot keep a closing server", async () => {
   const { app } = held();
   const { url, close } = await listen(app, HERE);
