@@ -18,8 +18,11 @@ declare module "vitest" {
 
 export const MIGRATIONS = new URL("../migrations", import.meta.url).pathname;
 
+/** Nothing of it outlives the run, and no test crashes its machine: who kills a server has one of one's own. */
+const FLEETING = { fsync: "off", full_page_writes: "off" };
+
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
-  const { embedded, remove } = await migratedCluster();
+  const { embedded, remove } = await migratedCluster(FLEETING);
   project.provide("template", { urls: embedded.urls, database: embedded.database });
   return remove;
 }
