@@ -1,5 +1,13 @@
 import { defineConfig } from "vitest/config";
 
+/** What starts a thread from source, by what starts it from a bundle: see test/threads.ts. */
+const THREADS = [
+  {
+    find: /^.*\/start-worker\.ts$/,
+    replacement: new URL("test/start-worker.ts", import.meta.url).pathname,
+  },
+];
+
 export default defineConfig({
   test: {
     // Most of them wait for PostgreSQL or for a process: a worker for each core would leave cores idle.
@@ -20,6 +28,7 @@ export default defineConfig({
         },
       },
       {
+        resolve: { alias: THREADS },
         test: {
           name: "real",
           include: [
@@ -27,7 +36,7 @@ export default defineConfig({
             "test/embedded{,/**/*}.test.ts",
           ],
           pool: "forks",
-          globalSetup: "test/template.ts",
+          globalSetup: ["test/template.ts", "test/threads.ts"],
           testTimeout: 60_000,
           hookTimeout: 60_000,
         },

@@ -3,10 +3,11 @@
  * 150 in all). Texts queue up here, and each thread takes as many as there are, up to a bound, so
  * that single reports share the cost of a message and large requests spread over all threads.
  */
-import { Worker } from "node:worker_threads";
+import type { Worker } from "node:worker_threads";
 import type { Hash } from "../../core/hash.ts";
 import type { Report } from "../../core/report.ts";
 import type { Refused } from "./examine.ts";
+import { startWorker } from "./start-worker.ts";
 import { HASHES_STRIDE, type Judged, type Order, type Reply } from "./verifier-worker.ts";
 
 export interface SignedReport {
@@ -157,19 +158,6 @@ class Threads implements Verifier {
       },
     );
   }
-}
-
-/**
- * Run from source (tests, tsx), the thread needs the same loader, and Node 20 does not give it the
- * one of `--import`.
- */
-function startWorker(): Worker {
-  if (!import.meta.url.endsWith(".ts")) {
-    return new Worker(new URL("./verifier-worker.js", import.meta.url));
-  }
-  const source = JSON.stringify(new URL("./verifier-worker.ts", import.meta.url).href);
-  const load = `import("tsx/esm/api").then((tsx) => (tsx.register(), import(${source})))`;
-  return new Worker(load, { eval: true });
 }
 
 function send(thread: Thread, order: Order): void {
