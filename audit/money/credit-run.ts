@@ -7,6 +7,7 @@ import type { Findings, OpenCode } from "../finding.ts";
 import type { Turn } from "../prefix/rule.ts";
 import type { State } from "../prefix/state.ts";
 import { micro, writeMicro } from "../tally/record.ts";
+import type { Money } from "./state.ts";
 
 /** What packs of a goodwill run name as their source; `pack_id` is `<index of the run>/<namespace>`. */
 const PACK_SOURCE = "minutebook/credit_run";
@@ -16,6 +17,8 @@ const MINUTE = 60_000n * 1_000_000n;
 
 export interface CreditRun {
   body: Body<"credit_run">;
+  /** Entries 0 … asOf−1 were looked at for it. */
+  asOf: bigint;
   /** Lines that stand, their sum, and the digest over them. */
   written: bigint;
   sum: bigint;
@@ -30,11 +33,19 @@ export function startRun(state: State, body: Body<"credit_run">, turn: Turn): vo
   if (body.reverses !== "") reverseRun(runs, body, turn);
   runs.set(turn.index, {
     body,
+    asOf: asOfOf(body, turn),
     written: 0n,
     sum: 0n,
     digest: sha256.create(),
     reversed: undefined,
   });
+}
+
+function asOfOf({ selection }: Body<"credit_run">, { expect, index }: Turn): bigint {
+  const [, said] = /"as_of":"([1-9][0-9]{0,18})"/.exec(selection) ?? [];
+  const asOf = said === undefined ? undefined : BigInt(said);
+  expect(asOf !== undefined && asOf <= index, "credit-run", `as of ${said ?? "nothing"}`);
+  return asOf ?? 0n;
 }
 
 /** Once, as a whole, and only when it is whole. */
@@ -96,10 +107,24 @@ export function creditPack({ money }: State, body: Body<"pack">, before: string,
   const same = run.body.approval === body.approval && run.body.by === body.by;
   const taken = back === undefined || body.minutes === "0";
   turn.expect(same && taken, "credit-run-line", `pack ${body.pack_id} is not as its run has it`);
+  if (back === undefined) giveOnce(money.given, run, body, turn);
+  money.given.set(body.namespace_id, turn.index);
   const { expires_in, minutes, namespace_id, purchased_in } = body;
   const more = BigInt(minutes) - (back === undefined ? 0n : BigInt(before));
   takeLine(run, { expires_in, minutes, namespace_id, purchased_in }, more * MINUTE);
   finish(run, turn);
+}
+
+/** Of what was decided before another run gave to this namespace nothing is given any more. */
+function giveOnce(
+  given: Money["given"],
+  { asOf }: CreditRun,
+  { namespace_id }: Body<"pack">,
+  turn: Turn,
+): void {
+  const newest = given.get(namespace_id) ?? -1n;
+  const detail = `entry ${newest} is a run's pack of ${namespace_id}, and this one is as of ${asOf}`;
+  turn.expect(newest < asOf, "credit-run-line", detail);
 }
 
 function takeLine(run: CreditRun, line: Json, amount: bigint): void {

@@ -8,6 +8,8 @@ import type { AdjustmentLines } from "./lines.ts";
 export interface Money {
   /** By the index of their entry. */
   runs: Map<bigint, CreditRun>;
+  /** By namespace the newest pack that a run gave or took back. */
+  given: Map<string, bigint>;
   /** By namespace, `""` for all others: in the order of the log. */
   accounts: Map<string, (Body<"account"> & { index: bigint })[]>;
   /** The earliest month that any usage was posted to; `""` before the first. */
@@ -40,5 +42,6 @@ export interface Figure {
 }
 
 export function startMoney(parts: Pick<Money, "figure" | "ledger" | "lines">): Money {
-  return { ...parts, runs: new Map(), accounts: new Map(), closed: [], firstPosted: "" };
+  const [accounts, given, runs] = [new Map(), new Map(), new Map()];
+  return { ...parts, accounts, closed: [], firstPosted: "", given, runs };
 }

@@ -37,7 +37,10 @@ export async function readCreditLines(
   return rows.map(({ text }) => text);
 }
 
-/** Whether anything was adjusted from entry `asOf` on in a namespace's month that these lines are about. */
+/**
+ * Whether anything was adjusted from entry `asOf` on in a namespace's month that these lines are about; a pack's
+ * is about all of its namespace's, whichever its minutes were found from.
+ */
 export async function isAdjustedSince(
   tx: Transaction,
   { log, preview }: { log: string; preview: string },
@@ -51,7 +54,32 @@ export async function isAdjustedSince(
         select
         from credit_lines as line
         where line.log = ${log} and line.preview = ${preview}
-          and line.namespace_id = later.namespace_id and line.usage_month = later.usage_month
+          and line.namespace_id = later.namespace_id
+          and (line.usage_month = later.usage_month or line.usage_month is null)
+      )
+    limit 1`;
+  return rows.length > 0;
+}
+
+/** Whether a run gave a pack, or took one back, from entry `asOf` on to a namespace that these lines are about. */
+export async function isGivenSince(
+  tx: Transaction,
+  { log, preview }: { log: string; preview: string },
+  asOf: bigint,
+): Promise<boolean> {
+  const rows = await tx`
+    select
+    from credit_runs as run
+    join entries as given
+      on given.log = ${log} and given.kind = 'pack' and given.index >= ${asOf}
+        and entry_credit_run(given.bytes) is not null
+        and entry_credit_run(given.bytes) = run.index
+    where run.log = ${log} and run.form = 'goodwill_pack'
+      and exists (
+        select
+        from credit_lines as line
+        where line.log = ${log} and line.preview = ${preview}
+          and line.namespace_id = entry_namespace(given.bytes)::bigint
       )
     limit 1`;
   return rows.length > 0;

@@ -8,7 +8,7 @@ import { misshapen, Problem } from "../../core/problem.ts";
 import { encodeUtf8 } from "../../core/text.ts";
 import { PositiveText } from "../../core/unit.ts";
 import type { Transaction } from "../../store/connect.ts";
-import { isAdjustedSince } from "../../store/credit-lines.ts";
+import { isAdjustedSince, isGivenSince } from "../../store/credit-lines.ts";
 import { type CreditPreview, findCreditPreview } from "../../store/credit-previews.ts";
 import { readCreditRun } from "../../store/credit-runs.ts";
 import type { CreditSummary } from "./summary.ts";
@@ -38,9 +38,24 @@ export async function assertRun({ tx, prefix }: Deciding, run: Asked): Promise<v
   if (preview.lines === 0n) misshapen("credit_run", "lines");
   await assertNoneUnderWay(tx, prefix.id);
   if (run.reverses !== "") await assertReversible(tx, prefix.id, run);
-  const { as_of } = AsOf.parse(parseCanonical(encodeUtf8(run.selection)));
-  const key = { log: prefix.id, preview: preview.id };
-  if (await isAdjustedSince(tx, key, BigInt(as_of))) throw new Problem("preview-outdated");
+  if (await isOutdated(tx, run, preview)) throw new Problem("preview-outdated");
+}
+
+/**
+ * So that nothing is taken or given twice: what a preview's own run put on the log outdates it, and every other
+ * that was made before.
+ */
+async function isOutdated(
+  tx: Transaction,
+  { form, reverses, selection }: Asked,
+  { id, log }: CreditPreview,
+): Promise<boolean> {
+  const asOf = BigInt(AsOf.parse(parseCanonical(encodeUtf8(selection))).as_of);
+  const key = { log, preview: id };
+  if (form !== "goodwill_pack") return await isAdjustedSince(tx, key, asOf);
+  // What was given is taken back whatever was corrected meanwhile, and once.
+  if (reverses !== "") return false;
+  return (await isGivenSince(tx, key, asOf)) || (await isAdjustedSince(tx, key, asOf));
 }
 
 export async function creditRunEffect(

@@ -1,4 +1,5 @@
 /** Logs with much usage, and credit runs over it: for tests of what takes it back. */
+import type { AdjustmentLine } from "../../../src/core/control.ts";
 import { canonical } from "../../../src/core/json.ts";
 import { compact, headerSegment } from "../../../src/core/jws.ts";
 import { fact, TYP } from "../../../src/core/report.ts";
@@ -6,6 +7,7 @@ import { encodeUtf8 } from "../../../src/core/text.ts";
 import { applyRun } from "../../../src/flow/credit/apply.ts";
 import { askReversal, askRun, type Crediting } from "../../../src/flow/credit/ask.ts";
 import { type NewCreditPreview, preview } from "../../../src/flow/credit/preview.ts";
+import { assertHandMade } from "../../../src/flow/money/adjust.ts";
 import { openLedger } from "../../../src/flow/quota/ledger.ts";
 import { Seen } from "../../../src/flow/quota/seen.ts";
 import { openLive } from "../../../src/flow/quota/standing.ts";
@@ -24,6 +26,26 @@ export interface Worked {
   reason?: string;
   uuid?: string;
 }
+
+/** A second machine, a large one. */
+export const OTHER = "0a1b2c3d-8f6d-4b6b-9d5b-0a1b2c3d4e5f";
+export const SEPTEMBER = "2026-09-20T12:00:00.000Z";
+export const OCTOBER = "2026-10-20T12:00:00.000Z";
+
+/** A line of a namespace's month as a whole. */
+export const month = (amount: string, namespace_id: string, usage_month = "2026-10-01") => ({
+  ...{ amount, entry: "", namespace_id, project_id: "", reverses: "", usage_month },
+});
+
+export const SOME: readonly Worked[] = [
+  { namespace: 1, finished: SEPTEMBER },
+  { namespace: 1, finished: OCTOBER, duration: 120_000n },
+  { namespace: 2, finished: OCTOBER, project: 60 },
+  { namespace: 2, finished: "2026-10-20T12:00:00.001Z", reason: "script_failure" },
+  { namespace: 3, finished: OCTOBER, uuid: OTHER },
+  { namespace: 3, finished: OCTOBER, reason: "runner_system_failure" },
+  { namespace: 10, finished: OCTOBER, reason: "script_failure", duration: 90_500n },
+];
 
 /** As if all had been reported and verified: builds of the key of this seed, through the appender. */
 export async function work(
@@ -76,8 +98,26 @@ export function creditingOf(door: Door, sql: Sql): Crediting & { close(): Promis
   return { ...parts, close: () => ledger.close() };
 }
 
+export const SALT = Buffer.alloc(16).toString("base64");
 const CAUSE = { reason: "outage", ticket: "INC-7", expires_in_s: 3_600 };
 const PERSON = { by: "p_finance", person: { issuer: "https://id.test", subject: "u-1" } };
+
+/** By hand, where one person decides. */
+export async function adjust(
+  door: Pick<Door, "appender">,
+  log: string,
+  lines: readonly AdjustmentLine[],
+): Promise<bigint> {
+  const cause = { approval: "", by: "p_finance", reason: "goodwill", salt: SALT, ticket: "T-1" };
+  const { index } = await door.appender.control(log, "adjustment", async (prefix, at, tx) => {
+    const billing_month = prefix.postingMonth(lines[0]?.usage_month ?? "");
+    const own = { billing_month, credit_run: "", first_line: "0", lines: [...lines] };
+    const body = { ...cause, ...own };
+    await assertHandMade({ tx, prefix, at }, body);
+    return body;
+  });
+  return index;
+}
 
 /** Previewed and written, where one person decides: its index. */
 export async function begin(

@@ -7,7 +7,6 @@ import { applyRun } from "../../../src/flow/credit/apply.ts";
 import type { Crediting } from "../../../src/flow/credit/ask.ts";
 import { type NewCreditPreview, preview } from "../../../src/flow/credit/preview.ts";
 import { uploadNamespaces } from "../../../src/flow/credit/upload.ts";
-import { assertHandMade } from "../../../src/flow/money/adjust.ts";
 import { pack } from "../../../src/flow/rate/pack.ts";
 import { PACK } from "../../core/history.ts";
 import {
@@ -21,7 +20,22 @@ import {
   openHouse,
   sha256,
 } from "../door.ts";
-import { begin, beginReversal, creditingOf, run, type Worked, whole, work } from "./crediting.ts";
+import {
+  adjust,
+  begin,
+  beginReversal,
+  creditingOf,
+  month,
+  OCTOBER,
+  OTHER,
+  run,
+  SALT,
+  SEPTEMBER,
+  SOME,
+  type Worked,
+  whole,
+  work,
+} from "./crediting.ts";
 
 let house: House;
 let door: Door;
@@ -35,11 +49,6 @@ afterAll(async () => {
   await crediting.close();
   await closeHouse(house);
 });
-
-const salt = Buffer.alloc(16).toString("base64");
-const OTHER = "0a1b2c3d-8f6d-4b6b-9d5b-0a1b2c3d4e5f";
-const SEPTEMBER = "2026-09-20T12:00:00.000Z";
-const OCTOBER = "2026-10-20T12:00:00.000Z";
 
 let logs = 0;
 /** A log of its own, whose agent has a small and a large machine. */
@@ -67,32 +76,6 @@ async function taken(log: string, index: bigint): Promise<Record<string, number>
   }
   return sums;
 }
-
-/** By hand, where one person decides. */
-async function adjust(log: string, lines: AdjustmentLine[]): Promise<bigint> {
-  const cause = { approval: "", by: "p_finance", reason: "goodwill", salt, ticket: "T-1" };
-  const { index } = await door.appender.control(log, "adjustment", async (prefix, at, tx) => {
-    const billing_month = prefix.postingMonth(lines[0]?.usage_month ?? "");
-    const body = { ...cause, billing_month, credit_run: "", first_line: "0", lines };
-    await assertHandMade({ tx, prefix, at }, body);
-    return body;
-  });
-  return index;
-}
-
-const month = (amount: string, namespace_id: string, usage_month = "2026-10-01") => ({
-  ...{ amount, entry: "", namespace_id, project_id: "", reverses: "", usage_month },
-});
-
-const SOME: Worked[] = [
-  { namespace: 1, finished: SEPTEMBER },
-  { namespace: 1, finished: OCTOBER, duration: 120_000n },
-  { namespace: 2, finished: OCTOBER, project: 60 },
-  { namespace: 2, finished: "2026-10-20T12:00:00.001Z", reason: "script_failure" },
-  { namespace: 3, finished: OCTOBER, uuid: OTHER },
-  { namespace: 3, finished: OCTOBER, reason: "runner_system_failure" },
-  { namespace: 10, finished: OCTOBER, reason: "script_failure", duration: 90_500n },
-];
 
 test("a selection takes in what it names, and all of it where it names nothing", async () => {
   const log = await logWith(SOME);
@@ -148,7 +131,7 @@ test("what was taken back before, of a build or of its month, is not taken back 
   const log = await logWith(SOME);
   const first = await run(crediting, log, { form: "credit", share: "0.25", from: OCTOBER });
   // Of namespace 2 all that is left of October but half a minute; its usage one by one has more.
-  await adjust(log, [month("-60000.000000", "2")]);
+  await adjust(door, log, [month("-60000.000000", "2")]);
   const rest = await run(crediting, log, { form: "zero_rate", from: OCTOBER });
   expect(await taken(log, first)).toEqual({ 1: 500, 2: 500, 3: 750, 10: 377 });
   expect(await taken(log, rest)).toEqual({ 1: 1500, 2: 500, 3: 2250, 10: 1131 });
@@ -197,7 +180,7 @@ test("while a run is under way nothing else is corrected", async () => {
   const log = await logWith(SOME);
   const index = await begin(crediting, log, { form: "zero_rate" });
   const under = { code: "credit-run-under-way" };
-  await expect(adjust(log, [month("-1.000000", "1")])).rejects.toMatchObject(under);
+  await expect(adjust(door, log, [month("-1.000000", "1")])).rejects.toMatchObject(under);
   await expect(begin(crediting, log, { form: "credit", share: "1" })).rejects.toMatchObject(under);
   await expect(beginReversal(crediting, log, index)).rejects.toMatchObject(under);
   await whole(crediting, log, index);
@@ -209,14 +192,33 @@ test("a preview is outdated by an adjustment of what it is about, and by no othe
   const log = await logWith(SOME);
   const asked = { form: "zero_rate", from: OCTOBER } as const;
   const early = await preview(crediting, log, asked);
-  await adjust(log, [month("-1.000000", "1", "2026-09-01")]);
+  await adjust(door, log, [month("-1.000000", "1", "2026-09-01")]);
   const late = await preview(crediting, log, asked);
-  await adjust(log, [month("-1.000000", "3")]);
+  await adjust(door, log, [month("-1.000000", "3")]);
   await expect(begin(crediting, log, early)).rejects.toMatchObject({ code: "preview-outdated" });
   await expect(begin(crediting, log, late)).rejects.toMatchObject({ code: "preview-outdated" });
   const other = await preview(crediting, log, { ...asked, projects: ["60"] });
-  await adjust(log, [month("-1.000000", "3")]);
+  await adjust(door, log, [month("-1.000000", "3")]);
   await whole(crediting, log, await begin(crediting, log, other));
+});
+
+test("a preview of packs is run once, and an adjustment or another run's pack outdates it", async () => {
+  const log = await logWith(SOME);
+  const outdated = { code: "preview-outdated" };
+  const asked = { form: "goodwill_pack", share: "1" } as const;
+  const [early, same] = [
+    await preview(crediting, log, asked),
+    await preview(crediting, log, asked),
+  ];
+  const index = await begin(crediting, log, early);
+  await whole(crediting, log, index);
+  await expect(begin(crediting, log, early)).rejects.toMatchObject(outdated);
+  await expect(begin(crediting, log, same)).rejects.toMatchObject(outdated);
+  const late = await preview(crediting, log, asked);
+  await adjust(door, log, [month("-1.000000", "1")]);
+  await expect(begin(crediting, log, late)).rejects.toMatchObject(outdated);
+  await whole(crediting, log, await beginReversal(crediting, log, index));
+  expect(await run(crediting, log, asked)).toBeGreaterThan(index);
 });
 
 test("a run whose lines were lost finds them anew, and one whose list was lost waits for it", async () => {
@@ -251,7 +253,7 @@ test("a run that meets a closing goes on in the month that is open then", async 
   const index = await begin(crediting, log, { form: "zero_rate" });
   const { written } = await applyRun(crediting, { log, index }, () => false);
   expect(written).toBe(1_024n);
-  const closing = { approval: "", by: "p_finance", month: "2026-10-01", salt };
+  const closing = { approval: "", by: "p_finance", month: "2026-10-01", salt: SALT };
   await door.appender.control(log, "month_closing", () => closing);
   await whole(crediting, log, index);
   const rows = await house.database.reader`
