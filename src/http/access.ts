@@ -128,6 +128,8 @@ export const ROUTES = Object.keys(ACCESS) as Route[];
 
 /** Who asks, with those of their grants that this route takes. */
 export interface Caller extends Principal {
+  /** All of their grants. */
+  readonly held: Principal["grants"];
   /** The log that the request turned out to be about, for the access log: empty while it is none. */
   readonly about: { log: string };
 }
@@ -140,17 +142,30 @@ export function assertRole({ grants }: Caller): void {
 /** Also of whoever has none: a public log is read without any. */
 export function callerOf(route: Route, principal: Principal): Caller {
   const grants = principal.grants.filter(({ role }) => ACCESS[route].includes(role));
-  return { ...principal, grants, about: { log: "" } };
+  return { ...principal, grants, held: principal.grants, about: { log: "" } };
 }
 
 export function seesLog({ grants }: Caller, log: string): boolean {
   return grants.some((grant) => covers(grant, log));
 }
 
-/** @throws Problem `not-found` for another tenant's log, whether or not there is one */
+/**
+ * Only whose log it is leaves a row in its access log: anybody may name any.
+ *
+ * @throws Problem `not-found` for another tenant's log, whether or not there is one
+ */
 export function assertLog(caller: Caller, log: string): void {
-  caller.about.log = log;
   if (!seesLog(caller, log)) throw new Problem("not-found");
+  caller.about.log = log;
+}
+
+/** Under two persons nobody is a system who has a say in money as a person, too. */
+const PERSONAL: readonly Role[] = ["finance", "approver", "operator"];
+
+/** A system has the platform's role on the log, and none by which a person decides there. */
+export function isSystem({ held }: Caller, log: string): boolean {
+  const roles = held.filter((grant) => covers(grant, log)).map(({ role }) => role);
+  return roles.includes("platform") && !roles.some((role) => PERSONAL.includes(role));
 }
 
 /** What nobody has yet, a new log, is for those who have all. */
@@ -201,8 +216,10 @@ export type Reach = "entries" | "hashes";
  * @throws Problem `not-found` as `assertLog` does
  */
 export function reachOf(caller: Caller, log: string, isPublic: boolean): Reach {
-  caller.about.log = log;
-  if (isPublic) return "entries";
+  if (isPublic) {
+    caller.about.log = log;
+    return "entries";
+  }
   assertLog(caller, log);
   const whole = caller.grants.some((grant) => {
     return grant.role !== "witness" && grant.namespaces === "*" && covers(grant, log);

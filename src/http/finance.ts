@@ -1,12 +1,11 @@
 /** What builds cost, and who pays: cards, classes, limits, packs, accounts. */
-import { covers } from "../flow/access/grant.ts";
 import { account, NewAccount } from "../flow/money/account.ts";
 import { bringInForce } from "../flow/quota/bring-in-force.ts";
 import { card, NewCard } from "../flow/rate/card.ts";
 import { classify, NewClass } from "../flow/rate/classify.ts";
 import { limit, NewLimit } from "../flow/rate/limit.ts";
 import { pack } from "../flow/rate/pack.ts";
-import { assertLog, type Caller } from "./access.ts";
+import { assertLog, type Caller, isSystem } from "./access.ts";
 import { answerReceipt } from "./answer.ts";
 import type { Services } from "./app.ts";
 import { readJson } from "./body.ts";
@@ -38,13 +37,17 @@ export function financeRoutes(router: Router, flow: Services["flow"]): void {
   router.guarded("PUT /v1/accounts/:log/:namespace", async (ask, caller) => {
     const { log, namespace: namespace_id } = namespaceOf(ask, caller);
     const input = await readJson(ask, NewAccount);
-    return answerReceipt(await account(flow, { log, namespace_id, by: caller.id }, input));
+    return answerReceipt(
+      await account(flow, { log, namespace_id, ...speaker(caller, log) }, input),
+    );
   });
 
   router.guarded("PUT /v1/accounts/:log", async (ask, caller) => {
     const log = logOf(ask, caller);
     const input = await readJson(ask, NewAccount);
-    return answerReceipt(await account(flow, { log, namespace_id: "", by: caller.id }, input));
+    return answerReceipt(
+      await account(flow, { log, namespace_id: "", ...speaker(caller, log) }, input),
+    );
   });
 
   router.guarded("POST /v1/packs", async (ask, caller) => {
@@ -57,8 +60,6 @@ export function financeRoutes(router: Router, flow: Services["flow"]): void {
   });
 }
 
-/** A system is who has the platform's role on the log. */
 function speaker(caller: Caller, log: string): { by: string; isPerson: boolean } {
-  const isSystem = caller.grants.some((grant) => grant.role === "platform" && covers(grant, log));
-  return { by: caller.id, isPerson: !isSystem };
+  return { by: caller.id, isPerson: !isSystem(caller, log) };
 }

@@ -35,7 +35,10 @@ type Use = NonNullable<Parameters<AccessLog["record"]>[1]>;
 const TARGET_CHARS_MAX = 512;
 
 export function rowOf(route: Route, { incoming, param }: Ask, caller: Caller, status: number): Row {
-  const log = caller.about.log || (LogId.safeParse(param("log")).data ?? "");
+  const named = LogId.safeParse(param("log")).data ?? "";
+  // What was refused before its log was looked at is of the log, if it is the caller's at all.
+  const isTheirs = caller.held.some((grant) => covers(grant, named));
+  const log = caller.about.log || (isTheirs ? named : "");
   const [path = ""] = (incoming.url ?? "").split("?");
   return {
     log,

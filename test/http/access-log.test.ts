@@ -73,7 +73,6 @@ test("a change leaves a row, made or refused, and so does who may not, as nobody
     ["2", platform],
     ["1", platform],
     ["3", await tokenOf(["viewer"])],
-    ["3", await tokenOf(["platform"], { logs: ["f".repeat(32)] })],
   ] as const) {
     const [answered, found] = await left(() => put(version, as));
     statuses.push(answered.status);
@@ -81,7 +80,23 @@ test("a change leaves a row, made or refused, and so does who may not, as nobody
     expect(found[0]?.status).toBe(answered.status);
     expect(found[0]?.roles).toBe(answered.status === 404 ? "" : "platform");
   }
-  expect(statuses).toEqual([201, 409, 404, 404]);
+  expect(statuses).toEqual([201, 409, 404]);
+});
+
+test("another tenant writes nothing into a log's access log: what they ask of it is about none", async () => {
+  const stranger = await tokenOf(["platform"], { logs: ["f".repeat(32)] });
+  const pack = { minutes: "1", namespace_id: "7", pack_id: "x", source: "s", source_version: "1" };
+  for (const [route, json] of [
+    [`PUT /v1/quotas/${log}/7`, {}],
+    [`GET /v1/quotas/${log}/7`, undefined],
+    [`GET /v1/access/${log}?day=2026-11-29`, undefined],
+    [`GET /logs/${log}/tile/entries/000`, undefined],
+    ["POST /v1/packs", { log, ...pack }],
+  ] as const) {
+    const [answered, found] = await left(() => ask(house, route, { token: stranger, json }));
+    expect(answered.status).toBe(404);
+    expect(found).toMatchObject([{ log: "", status: 404 }]);
+  }
 });
 
 test("what is about a log that there is not is written down as about none", async () => {

@@ -8,6 +8,7 @@ import { readAccountVersions } from "../../store/accounts.ts";
 import type { Sql, Transaction } from "../../store/connect.ts";
 import { readEntry } from "../../store/entries.ts";
 import type { Random } from "../clock.ts";
+import { assertOwnWord } from "../control/own-word.ts";
 import type { Appender } from "../log/append.ts";
 import { salt } from "../log/chain.ts";
 import type { Receipt } from "../log/commit-entry.ts";
@@ -28,17 +29,20 @@ export type NewAccount = z.infer<typeof NewAccount>;
 /**
  * Answered by the entry that stands if it is the source's newest and says just this.
  *
- * @param namespace_id `""`: of all namespaces that have none of their own
- * @param by opaque id of the principal who asks
+ * @param asker.namespace_id `""`: of all namespaces that have none of their own
+ * @param asker.by opaque id of the principal who asks
+ * @param asker.isPerson who asks is no system, whichever source is named
  * @throws Problem `not-found`, `stale-source-version`, `starts-in-the-past`, `approval-required`
  */
 export async function account(
   { appender, random }: { appender: Appender; random: Random },
-  { log, namespace_id, by }: { log: string; namespace_id: string; by: string },
+  asker: { log: string; namespace_id: string; by: string; isPerson?: boolean },
   input: NewAccount,
 ): Promise<Receipt> {
+  const { log, namespace_id, by, isPerson = false } = asker;
   const sealed = { namespace_id, approval: "", by, salt: salt(random) };
-  return await appender.control(log, "account", async (_, at, tx) => {
+  return await appender.control(log, "account", async (prefix, at, tx) => {
+    assertOwnWord(prefix, isPerson);
     const versions = await readAccountVersions(tx, log, namespace_id);
     const newest = versions.findLast(({ source }) => source === input.source);
     if (newest !== undefined && String(newest.source_version) === input.source_version) {
