@@ -80,13 +80,18 @@ function enrolled(state: State, body: Body<"enrolment">, turn: Turn): void {
   turn.expect(!needed, "approval-required", "no approval stands before it");
 }
 
-/** The vendor's runners are billed, and what a machine is decides at which rate. */
+/**
+ * The vendor's runners are billed, and what a machine is decides at which rate. On instances that the
+ * vendor runs, whoever calls an instance runner their own takes it off the bill.
+ */
 function costs(
-  { runners }: State,
-  { machine_type, tracking, uuid }: Body<"enrolment">["runners"][number],
+  { log, runners }: State,
+  { machine_type, runner_type, tracking, uuid }: Body<"enrolment">["runners"][number],
 ): boolean {
+  if (tracking === "hosted") return true;
+  if (runner_type === "instance" && log.platform !== "self_managed") return true;
   const known = runners.get(uuid)?.at(-1);
-  return tracking === "hosted" || (known !== undefined && known.machine_type !== machine_type);
+  return known !== undefined && known.machine_type !== machine_type;
 }
 
 /** What systems do by themselves, that nobody decided, and that begins before anybody could approve. */

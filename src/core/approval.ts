@@ -112,12 +112,15 @@ export function needsNone(prefix: Prefix, kind: Kind, body: Body<Kind>): boolean
 
 /**
  * Whether an enrolment needs an approval, directly behind which it then stands: the vendor's runners are
- * billed, and what a machine is decides at which rate.
+ * billed, and what a machine is decides at which rate. Where the vendor runs the instance, its instance
+ * runners are the vendor's, also those that are said to be somebody's own: as such they would never be billed.
  */
 export function enrolsForMoney(prefix: Prefix, { runners }: Pick<Body<"enrolment">, "runners">) {
   if (prefix.control === "single") return false;
-  return runners.some(({ machine_type, tracking, uuid }) => {
+  const isCustomers = prefix.log.platform === "self_managed";
+  return runners.some(({ machine_type, runner_type, tracking, uuid }) => {
+    const isVendors = tracking === "hosted" || (runner_type === "instance" && !isCustomers);
     const known = prefix.newestLine(uuid);
-    return tracking === "hosted" || (known !== undefined && known.machine_type !== machine_type);
+    return isVendors || (known !== undefined && known.machine_type !== machine_type);
   });
 }

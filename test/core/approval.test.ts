@@ -103,15 +103,26 @@ test("only systems that the mode names change limits, packs and classes without 
 
 test("an enrolment needs a second person for what is billed, and where a machine becomes another", () => {
   const dual = new History({ control: "dual" });
-  const own = { tracking: "self_managed" } as const;
+  const own = { runner_type: "group", tracking: "self_managed" } as const;
   const needs = (line: object, { prefix }: History = dual) =>
     enrolsForMoney(prefix, enrolmentBody(1, [line]));
   expect(needs({})).toBe(true);
   expect(needs({}, new History())).toBe(false);
   expect(needs(own)).toBe(false);
-  dual.enrol(1, [own]);
+  dual.write("enrolment", enrolmentBody(1, [own], ["5"]));
   expect(needs(own)).toBe(false);
   expect(needs({ ...own, machine_type: "large" })).toBe(true);
+});
+
+test("on an instance that the vendor runs nobody calls an instance runner their own by themselves", () => {
+  const [own, theirs] = (["instance", "project"] as const).map((runner_type) =>
+    enrolmentBody(1, [{ runner_type, tracking: "self_managed" }]),
+  ) as [Body<"enrolment">, Body<"enrolment">];
+  for (const platform of ["dotcom", "dedicated", "self_managed"] as const) {
+    const { prefix } = new History({ control: "dual", platform });
+    expect(enrolsForMoney(prefix, own)).toBe(platform !== "self_managed");
+    expect(enrolsForMoney(prefix, theirs)).toBe(false);
+  }
 });
 
 function mode(body: Partial<Body<"mode">>): Body<"mode"> {

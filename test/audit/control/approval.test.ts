@@ -233,6 +233,9 @@ test("an enrolment of the vendor's runners stands behind its approval, one of a 
   const free = deciding();
   free.log.write("enrolment", enrolment({ namespaces: ["5"], runners: [own] }));
   expect(await codes(free)).toEqual([]);
+  const renamed = deciding();
+  renamed.log.write("enrolment", enrolment({ runners: [line("x", { tracking: "self_managed" })] }));
+  expect(await codes(renamed)).toEqual(["approval-required"]);
   const hosted = enrolment({ by: "p_first", runners: [line("x")] });
   const alone = deciding();
   alone.log.write("enrolment", hosted);
