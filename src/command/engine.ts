@@ -108,6 +108,7 @@ export function startEngine(options: {
       ...{ verifier, appender, directory, register, intake, receipts, random, service, keyring },
       quota,
       roles: configuredRoles(foundation.issuers),
+      mustSayControl: config.mode === "production",
       pace: options.pace,
     },
     finishing: { ...sealer, appender, random, policy, closeDelayDays },

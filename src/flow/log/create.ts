@@ -2,6 +2,7 @@
 import type { z } from "zod";
 import type { MappedRole } from "../../core/control.ts";
 import { BODY } from "../../core/entry.ts";
+import { Problem } from "../../core/problem.ts";
 import { encodeHex } from "../../core/text.ts";
 import { IntegerText } from "../../core/unit.ts";
 import type { Random } from "../clock.ts";
@@ -22,7 +23,8 @@ const LOG_ID_BYTES = 16;
  * a cap that caps nothing would let a few absurd builds overflow the sums of honest ones.
  */
 export const NewLog = BODY.log.omit({ salt: true }).extend({
-  control: BODY.log.shape.control.default("single"),
+  /** Without it `single`, where that need not be said. */
+  control: BODY.log.shape.control.exactOptional(),
   skew_ms: atMost(SKEW_MS_MAX).default(SKEW_MS),
   duration_cap_ms: atMost(DURATION_CAP_MS_MAX).default(DURATION_CAP_MS),
 });
@@ -34,24 +36,30 @@ export interface Creating {
   random: Random;
   /** As configured: what a log under dual control begins with, since nobody could approve anything before. */
   roles: readonly MappedRole[];
+  /** In production nobody makes a log that one person decides about without saying so. */
+  mustSayControl?: boolean;
   /** Announced right behind; without it, at the next start of a service. */
   service?: ServiceVersion;
 }
 
 /**
  * @param by opaque id of who makes it
- * @throws Problem `log-exists`; `approver-needed` under dual control, where the configuration knows none
+ * @throws Problem `log-exists`; `invalid-request` where `control` must be said; `approver-needed` under dual control, where the configuration knows none
  */
 export async function create(
-  { appender, keyring, random, roles, service }: Creating,
+  { appender, keyring, mustSayControl = false, random, roles, service }: Creating,
   by: string,
   input: NewLog,
 ): Promise<{ log: string } & Receipt> {
   const log = encodeHex(random(LOG_ID_BYTES));
-  const body = { ...input, salt: salt(random) };
+  if (mustSayControl && input.control === undefined) {
+    throw new Problem("invalid-request", { members: ["control"] });
+  }
+  const { control = "single" } = input;
+  const body = { ...input, control, salt: salt(random) };
   const mapping = { approval: "", by, grants: [...roles], salt: salt(random) };
   const first = keyring.firstKeys(log);
-  const receipt = await (input.control === "dual"
+  const receipt = await (control === "dual"
     ? appender.create(body, log, first, mapping)
     : appender.create(body, log, first));
   // The log stands whether or not this one gets through; the next start announces what is missing.
