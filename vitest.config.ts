@@ -18,10 +18,19 @@ export default defineConfig({
     },
     projects: [
       {
+        // Functions of their arguments: nothing that a file could leave behind for the next in its process.
+        test: {
+          name: "pure",
+          include: ["test/{core,format}/**/*.test.ts"],
+          isolate: false,
+          testTimeout: 60_000,
+        },
+      },
+      {
         test: {
           name: "unit",
           include: [
-            "test/{core,format,agent,audit}/**/*.test.ts",
+            "test/{agent,audit}/**/*.test.ts",
             "test/{config,custody,telemetry,tidy}.test.ts",
           ],
           testTimeout: 60_000,
