@@ -38,6 +38,10 @@ code { font: 0.875em ui-monospace, monospace; overflow-wrap: anywhere; }
 @media (max-width: 34rem) {
   dl { grid-template-columns: 1fr; gap: 0; }
   dd { margin-bottom: 0.5rem; }
+  table { font-size: 0.8125rem; }
+  thead th, .number { white-space: normal; }
+  tbody th { overflow-wrap: anywhere; }
+  .number { padding-left: 0.5rem; }
 }
 @media print {
   :root { --ground: #ffffff; --ink: #000000; --faint: #444444; --line: #999999; --warn-ground: #ffffff; --warn-ink: #000000; }
