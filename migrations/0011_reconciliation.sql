@@ -98,6 +98,8 @@ create table counter_gaps (
 
 -- Each attestation asks what its key's silence opened.
 create index breaks_by_kid on breaks (log, kid) where kid <> '';
+-- Each match asks what its jobs' earlier ones opened.
+create index breaks_by_job on breaks (log, job_id) where job_id is not null;
 
 grant select, insert, update, delete on
   platform_jobs, unseen_usages, reconcile_marks, pull_marks, namespace_days, runner_hours, key_marks,

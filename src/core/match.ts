@@ -53,6 +53,8 @@ export interface Difference {
   >;
   /** What the platform has more of; of `duration` alone not 0. */
   readonly difference_ms: bigint;
+  /** What each has, not rounded: with other figures it is another difference. */
+  readonly figures: { readonly platform: string; readonly reported: string };
   readonly detail: string;
 }
 
@@ -97,7 +99,9 @@ export function match(
   const dueAt = instantText(epochMs(job.finished_at) + grace_ms);
   if (at < dueAt) return { state: "awaiting", differences: [], dueAt };
   const detail = `${job.status} at ${job.finished_at}`;
-  const missing = { code: "missing-report", difference_ms: job.duration_ms ?? 0n, detail } as const;
+  const figures = { platform: String(job.duration_ms ?? ""), reported: "" };
+  const difference_ms = job.duration_ms ?? 0n;
+  const missing = { code: "missing-report", difference_ms, figures, detail } as const;
   return { state: "missing", differences: [missing] };
 }
 
@@ -107,27 +111,39 @@ function settled(state: Verdict["state"]): Verdict {
 
 function compare(job: PlatformJob, usage: Reported, tolerance: bigint): Difference[] {
   const differences: Difference[] = [];
-  const say = (code: Difference["code"], difference_ms: bigint, detail: string): void => {
-    differences.push({ code, difference_ms, detail });
-  };
-  if (job.duration_ms !== undefined && job.finished_at !== undefined) {
-    const more = job.duration_ms - usage.duration_ms;
-    if (more > tolerance || -more > tolerance) {
-      say("duration", more, `${job.duration_ms} ms on the platform, ${usage.duration_ms} reported`);
+  const { duration_ms, runner_id, tracking } = job;
+  if (duration_ms !== undefined && job.finished_at !== undefined) {
+    const difference_ms = duration_ms - usage.duration_ms;
+    if (difference_ms > tolerance || -difference_ms > tolerance) {
+      const figures = { platform: String(duration_ms), reported: String(usage.duration_ms) };
+      const detail = `${duration_ms} ms on the platform, ${usage.duration_ms} reported`;
+      differences.push({ code: "duration", difference_ms, figures, detail });
     }
   }
-  if (job.runner_id !== usage.runner_id || job.tracking !== usage.tracking) {
-    say("foreign-runner", 0n, `runner ${job.runner_id} ran it, ${usage.runner_id} reported it`);
+  if (runner_id !== usage.runner_id || tracking !== usage.tracking) {
+    const figures = {
+      platform: `${tracking} ${runner_id}`,
+      reported: `${usage.tracking} ${usage.runner_id}`,
+    };
+    const detail = `runner ${runner_id} ran it, ${usage.runner_id} reported it`;
+    differences.push({ code: "foreign-runner", difference_ms: 0n, figures, detail });
   }
-  const other =
+  const figures =
     differing("namespace", job.namespace_id, usage.namespace_id) ??
     differing("project", job.project_id, usage.project_id);
-  if (other !== undefined) say("other-namespace", 0n, other);
+  if (figures !== undefined) {
+    const detail = `${figures.platform} on the platform, ${figures.reported} reported`;
+    differences.push({ code: "other-namespace", difference_ms: 0n, figures, detail });
+  }
   return differences;
 }
 
 /** The platform's list of a runner's jobs names projects and no namespaces; a webhook names neither's root. */
-function differing(what: string, seen: string | undefined, reported: string): string | undefined {
+function differing(
+  what: string,
+  seen: string | undefined,
+  reported: string,
+): Difference["figures"] | undefined {
   if (seen === undefined || seen === reported) return undefined;
-  return `${what} ${seen} on the platform, ${reported} reported`;
+  return { platform: `${what} ${seen}`, reported: `${what} ${reported}` };
 }

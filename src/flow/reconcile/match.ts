@@ -5,7 +5,7 @@
  * Breaks come first and what is settled after them: a process that dies in between finds the same again, and a
  * break is opened once.
  */
-import type { Finding } from "../../core/break.ts";
+import { type Finding, fingerprint } from "../../core/break.ts";
 import {
   type Bounds,
   type Difference,
@@ -15,6 +15,7 @@ import {
   type Verdict,
 } from "../../core/match.ts";
 import { instantText, monthOf } from "../../core/unit.ts";
+import { readOpenOfJobs } from "../../store/breaks-of-jobs.ts";
 import {
   type DueJob,
   readDueJobs,
@@ -24,7 +25,7 @@ import {
 import { readOpenHolds, readReported } from "../../store/reported.ts";
 import type { Clock } from "../clock.ts";
 import { decodedAs, reportOf } from "../usage/show.ts";
-import { type Healed, healBreaks, type Opening, openBreaks } from "./open.ts";
+import { endBreaks, type Opening, openBreaks } from "./open.ts";
 
 export interface Matching extends Opening {
   clock: Clock;
@@ -39,7 +40,8 @@ interface Matched {
 
 /** Jobs of one page. */
 const PAGE = 500;
-const CODES = ["missing-report", "duration", "foreign-runner", "other-namespace"] as const;
+/** A job that the platform names is not missing there. */
+const CODES = ["missing-report", "duration", "foreign-runner", "other-namespace", "missing-job"];
 
 /** A page of the jobs that are due; fewer than a page are all of them. */
 export async function matchDue(matching: Matching, log: string): Promise<Matched> {
@@ -53,8 +55,9 @@ export async function matchDue(matching: Matching, log: string): Promise<Matched
     const stands = { ...(held !== undefined && { held }), ...(usage !== undefined && { usage }) };
     return { job, usage, verdict: match(job, stands, bounds, instantText(now)) };
   });
-  const opened = await openBreaks(matching, log, judged.flatMap(findingsOf));
-  const healed = await healBreaks(matching, log, judged.flatMap(healedBy));
+  const findings = judged.flatMap(findingsOf);
+  const opened = await openBreaks(matching, log, findings);
+  const healed = await endBreaks(matching, log, await readHealed(matching, log, judged, findings));
   await settleJobs(sql, log, judged.map(settledBy));
   return { jobs: due.length, opened, healed };
 }
@@ -103,14 +106,14 @@ function findingsOf({ job, usage, verdict }: Judged): Finding[] {
 function findingOf(
   job: DueJob,
   usage: Reported | undefined,
-  { code, detail, difference_ms }: Difference,
+  { code, detail, difference_ms, figures }: Difference,
 ): Finding {
   const namespace = job.namespace_id ?? usage?.namespace_id;
   return {
     code,
     detail,
     difference_ms,
-    about: { job_id: job.job_id },
+    about: { job_id: job.job_id, ...figures },
     job_id: job.job_id,
     month: usage?.usage_month ?? monthOf(job.finished_at ?? ""),
     runner_id: job.runner_id,
@@ -120,15 +123,21 @@ function findingOf(
   };
 }
 
-/** What is no longer found of a job; most of it never was. A job that the platform names is not missing there. */
-function healedBy({ job, usage, verdict }: Judged): Healed[] {
-  const about = { job_id: job.job_id };
-  const found = new Set(verdict.differences.map(({ code }) => code));
-  const gone = CODES.filter((code) => !found.has(code)).map((code) => {
-    return { finding: { about, code, tracking: job.tracking }, evidence: usage?.index };
+/** Breaks of these jobs that are no longer found, or no longer with these figures; most jobs never had one. */
+async function readHealed(
+  { hash, sql }: Matching,
+  log: string,
+  judged: readonly Judged[],
+  findings: readonly Finding[],
+): Promise<{ index: bigint; evidence: bigint }[]> {
+  const found = new Set(findings.map((finding) => fingerprint(finding, hash)));
+  const shown = new Map<string, bigint>();
+  for (const { job, usage } of judged) if (usage !== undefined) shown.set(job.job_id, usage.index);
+  const open = await readOpenOfJobs(sql, log, [...shown.keys()], CODES);
+  return open.flatMap(({ index, job_id, fingerprint }) => {
+    const evidence = shown.get(String(job_id));
+    return evidence === undefined || found.has(fingerprint) ? [] : [{ index, evidence }];
   });
-  const named = { about, code: "missing-job", tracking: "hosted" } as const;
-  return [...gone, { finding: named, evidence: usage?.index }];
 }
 
 function settledBy({ job, usage, verdict }: Judged): SettledJob {

@@ -24,6 +24,7 @@ const JOBS = 10_000;
 const SEED = 5;
 const RUNNERS = ["700", "701", "702", "703"];
 const DAY = 86_400_000;
+const SALT = Buffer.alloc(16).toString("base64");
 
 /** How a job of a number differs; the last that fits. */
 const PLANTED: [name: string, every: number][] = [
@@ -218,4 +219,29 @@ test("a job that the platform names after all heals the break that said it has n
   const named = { job_id: job, runner_id: runnerOf(Number(job)), ...times };
   await take({ ...matching }, log, [named], "webhook");
   expect(await reconciled()).toEqual({ opened: 0, healed: 1 });
+});
+
+test("what differs by other figures is another break: an accepted one does not cover it", async () => {
+  const [job = ""] = ofKindOf("alike");
+  const { ended, ms, started } = measured(Number(job));
+  const round = async (more: number) => {
+    const duration_ms = BigInt(ms + more);
+    const said = { status: "success", started_at: instantText(started), duration_ms };
+    const times = { ...said, finished_at: instantText(ended) };
+    const named = { job_id: job, runner_id: runnerOf(Number(job)), ...times };
+    await take({ ...matching }, log, [named], "webhook");
+    return await reconciled();
+  };
+  expect(await round(6_000)).toEqual({ opened: 1, healed: 0 });
+  expect(await round(6_000)).toEqual({ opened: 0, healed: 0 });
+  const entries = await entriesOf(house.database.reader, log);
+  const { index = 0n } = ofKind(entries, "break").at(-1) ?? {};
+  const end = { approval: "", break: String(index), by: "p_finance", evidence: "", salt: SALT };
+  await door.appender.control(log, "break_resolved", () => {
+    return { ...end, outcome: "accepted", reason: "goodwill", ticket: "T-1" };
+  });
+  expect(await round(6_000)).toEqual({ opened: 0, healed: 0 });
+  expect(await round(36_000_000)).toEqual({ opened: 1, healed: 0 });
+  expect(await round(0)).toEqual({ opened: 0, healed: 1 });
+  expect(await round(72_000_000)).toEqual({ opened: 1, healed: 0 });
 });
