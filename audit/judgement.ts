@@ -145,6 +145,8 @@ export class Judgement {
       this.#tallies.counters.attest(key, payload);
       const both = payload.issued_at < at ? payload.issued_at : at;
       if (both > key.attested) key.attested = both;
+      const counter = BigInt(payload.counter);
+      if (counter > key.claimed) key.claimed = counter;
     }
   }
 
@@ -176,7 +178,10 @@ export class Judgement {
     }
     accounts.note(hash, by, reused ? ACCOUNT.reused : ACCOUNT.line, named);
     // A report for another log uses no counter of this one.
-    if (code !== "wrong-log") counters.note(key, BigInt(counter), hash, by, reused);
+    if (code !== "wrong-log") {
+      counters.note(key, BigInt(counter), hash, by, reused);
+      key.came.add(BigInt(counter));
+    }
     const fits = reused || (named !== undefined) === (code === "duplicate");
     if (!fits || (named !== undefined && named >= by)) {
       const detail = `counter ${counter}, ${code}: index ${index || "none"}`;
@@ -190,6 +195,7 @@ export class Judgement {
     const { digest, payload } = said;
     this.#tallies.accounts.note(digest, index, as, index);
     this.#tallies.counters.note(key, BigInt(payload.counter), digest, index);
+    key.came.add(BigInt(payload.counter));
     if (as === ACCOUNT.usage || as === ACCOUNT.released) this.#tallies.standing.note(index);
   }
 

@@ -38,12 +38,16 @@ function joined(spans: Span[]): Span[] {
   return apart;
 }
 
+/** What a key that has ended may owe for ever. */
+const OWING: ReadonlySet<string> = new Set(["counter-gap", "missing-attestation"]);
+
 function openBreak({ evidence }: State, body: Body<"break">, turn: Turn): void {
   evidence.fingerprints.note(decodeBase64(body.fingerprint) ?? new Uint8Array(), turn.index);
   const { usage } = body;
   const earlier = usage === "" || BigInt(usage) < turn.index;
   turn.expect(earlier, "break-form", `it is about entry ${usage}`);
-  evidence.breaks.set(turn.index, { month: body.month });
+  const owing = OWING.has(body.code) ? body.kid : "";
+  evidence.breaks.set(turn.index, { month: body.month, owing });
 }
 
 function assignBreak({ evidence }: State, body: Body<"break_assigned">, turn: Turn): void {
@@ -52,9 +56,11 @@ function assignBreak({ evidence }: State, body: Body<"break_assigned">, turn: Tu
 }
 
 function resolveBreak({ evidence }: State, body: Body<"break_resolved">, turn: Turn): void {
-  const open = evidence.breaks.delete(BigInt(body.break));
-  turn.expect(open, "break-end", `entry ${body.break} is no open break`);
+  const open = evidence.breaks.get(BigInt(body.break));
+  turn.expect(open !== undefined, "break-end", `entry ${body.break} is no open break`);
+  evidence.breaks.delete(BigInt(body.break));
   const { evidence: shown, outcome } = body;
+  if (open !== undefined && outcome !== "healed") evidence.excused.add(open.owing);
   const needed = outcome === "healed";
   const earlier = shown === "" ? !needed : BigInt(shown) < turn.index;
   turn.expect(earlier, "break-form", `${outcome}, and entry ${shown || "none"} shows it`);

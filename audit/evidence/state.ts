@@ -8,8 +8,10 @@ export interface Span {
 }
 
 export interface Evidence {
-  /** Open breaks: the usage month that each concerns. */
-  breaks: Map<bigint, { month: string }>;
+  /** Open breaks: the usage month that each concerns, and the key whose counters or silence it is about. */
+  breaks: Map<bigint, { month: string; owing: string }>;
+  /** Keys of which persons have resolved such a break. */
+  excused: Set<string>;
   /** Of all breaks. */
   fingerprints: Once;
   /** By runner: what the platform's lists cover, in the order of time and apart from each other. */
@@ -44,6 +46,7 @@ export function startEvidence(fingerprints: Once): Evidence {
   return {
     fingerprints,
     breaks: new Map(),
+    excused: new Set(),
     coverage: new Map(),
     environment: undefined,
     accessDay: "",

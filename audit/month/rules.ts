@@ -34,24 +34,44 @@ function* missingAt(state: State, month: string, over: string): Generator<string
     if (finished_at < over) yield `entry ${index} is open`;
   }
   for (const [index, open] of breaks) if (open.month <= month) yield `break ${index} is open`;
-  const keys = [...state.keys.values()].filter((key) => isActive(state, key, over));
-  for (const { attested, kid } of keys) {
-    if (attested < over) yield `key ${kid} has attested nothing since ${over}`;
+  // Of a month before anything was billed nobody owes anything.
+  if (month.slice(0, 7) < state.billingFrom.slice(0, 7)) return;
+  const start = `${month}T00:00:00.000Z`;
+  const keys = [...state.keys.values()].filter((key) => isOwing(state, key, { start, over }));
+  for (const key of keys) {
+    const { attested, kid } = key;
+    if (attested < over && !hasAccounted(state, key)) {
+      yield `key ${kid} has attested nothing since ${over}`;
+    }
   }
-  yield* uncovered(state, keys, { start: `${month}T00:00:00.000Z`, over });
+  yield* uncovered(state, keys, { start, over });
 }
 
-/** One whose agent can still come with reports of the month from the vendor's runners. */
-function isActive({ enrolments }: State, { at, end, enrolment }: Key, over: string): boolean {
+interface Month {
+  start: string;
+  over: string;
+}
+
+/** One that could speak of the vendor's runners at any time of the month. */
+function isOwing(
+  { enrolments }: State,
+  { at, endedAt, enrolment }: Key,
+  { start, over }: Month,
+): boolean {
   const runners = enrolments.get(enrolment)?.runners ?? [];
   const hosted = runners.some((line) => line.tracking === "hosted" && line.effective_from < over);
-  return at < over && end === undefined && hosted;
+  return at < over && (endedAt === "" || endedAt >= start) && hosted;
+}
+
+/** Of a key that has ended, that nothing more is to come, or that persons have said what becomes of it. */
+function hasAccounted({ evidence }: State, { came, claimed, end, kid }: Key): boolean {
+  return end !== undefined && (claimed >= end || came.reach(end) || evidence.excused.has(kid));
 }
 
 function* uncovered(
   { enrolments, evidence }: State,
   keys: readonly Key[],
-  { start, over }: { start: string; over: string },
+  { start, over }: Month,
 ): Generator<string> {
   const begins = new Map<string, string>();
   for (const { enrolment } of keys) {
@@ -77,7 +97,7 @@ function withdraw({ closings }: State, { closing }: Body<"month_closing_withdraw
   if (pinned) closings.pop();
 }
 
-function end({ closings, money }: State, body: Body<"month_closed">, turn: Turn): void {
+function end({ closings, evidence, money }: State, body: Body<"month_closed">, turn: Turn): void {
   const last = closings.at(-1);
   const pinned = last?.index === BigInt(body.closing) && last.month === body.month && !last.closed;
   turn.expect(pinned, "month-closed", `entry ${body.closing} is no cut-off of ${body.month}`);
@@ -90,6 +110,10 @@ function end({ closings, money }: State, body: Body<"month_closed">, turn: Turn)
   const over = Date.parse(monthAfter(body.month)) + Number(body.close_delay_days) * DAY_MS;
   const late = Date.parse(last.at) >= over;
   turn.expect(late, "month-closed", `cut off at ${last.at}, by ${body.close_delay_days} days`);
+  for (const [index, { month }] of evidence.breaks) {
+    const since = index > last.index && month <= body.month;
+    turn.expect(!since, "month-not-ready", `break ${index} is open since the cut-off`);
+  }
   last.closed = true;
   money.closed.push({ index: turn.index, closing: last, body });
 }

@@ -4,6 +4,7 @@ import { admissibleKey, thumbprint, verdict } from "../../src/core/ed25519.ts";
 import type { Body } from "../../src/core/entry.ts";
 import { Claim, Rotation, TYP } from "../../src/core/report.ts";
 import { decodeBase64url } from "../../src/core/text.ts";
+import { Runs } from "../tally/runs.ts";
 import { type Rules, starts, type Turn } from "./rule.ts";
 import { append, type Key, type State } from "./state.ts";
 import { readStatement, type Statement } from "./statement.ts";
@@ -54,7 +55,8 @@ function enterKey(state: State, { enrolment, jws, kid }: Body<"key">, turn: Turn
   state.claimed.add(index);
   if (!admissible || state.keys.has(kid)) return;
   const named = { kid, publicKey, enrolment: index, index: turn.index, at: turn.at };
-  state.keys.set(kid, { ...named, attested: "", end: undefined, revoked: false });
+  const silent = { attested: "", claimed: 0n, came: new Runs() };
+  state.keys.set(kid, { ...named, ...silent, end: undefined, endedAt: "", revoked: false });
 }
 
 function rotateKey(state: State, { jws }: Body<"key_rotated">, turn: Turn): void {
@@ -69,7 +71,7 @@ function rotateKey(state: State, { jws }: Body<"key_rotated">, turn: Turn): void
   turn.expect(old.end === undefined, "key-has-ended", `kid ${old.kid}`);
   const kid = thumbprint(successor);
   turn.expect(!keys.has(kid) && !heirs.has(kid), "key-in-use", `successor ${kid}`);
-  endKey(old, rotation.payload.final_counter);
+  endKey(old, rotation.payload.final_counter, turn);
   heirs.set(kid, old);
 }
 
@@ -83,7 +85,7 @@ function revokeKey(
   if (key === undefined) return;
   const earlier = !key.revoked || key.end === undefined || BigInt(last_trusted_counter) < key.end;
   turn.expect(earlier, "key-has-ended", `kid ${kid}, at counter ${key.end}`);
-  endKey(key, last_trusted_counter);
+  endKey(key, last_trusted_counter, turn);
   key.revoked = true;
 }
 
@@ -114,7 +116,8 @@ function signed(
 }
 
 /** Of several ends the lowest counts. */
-function endKey(key: Key, counter: string): void {
+function endKey(key: Key, counter: string, { at }: Turn): void {
   const end = BigInt(counter);
+  if (key.end === undefined) key.endedAt = at;
   if (key.end === undefined || end < key.end) key.end = end;
 }

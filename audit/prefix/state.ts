@@ -10,6 +10,7 @@ import type { Tracking } from "../../src/core/unit.ts";
 import type { Decided } from "../control/decided.ts";
 import type { Evidence } from "../evidence/state.ts";
 import type { Money } from "../money/state.ts";
+import type { Runs } from "../tally/runs.ts";
 
 export interface Key {
   kid: string;
@@ -21,8 +22,12 @@ export interface Key {
   at: string;
   /** Of its attestations: the latest that both `issued_at` and the entry's `at` have come to. */
   attested: string;
-  /** The last counter that is welcome, once it has ended. */
+  /** The highest counter that it attested; those that came. */
+  claimed: bigint;
+  came: Runs;
+  /** The last counter that is welcome, once it has ended; and when it first did, `""` before. */
   end: bigint | undefined;
+  endedAt: string;
   revoked: boolean;
 }
 

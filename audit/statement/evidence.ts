@@ -8,7 +8,8 @@ interface Key {
   kid: string;
   at: string;
   enrolment: string;
-  ended: boolean;
+  /** When it first did; `""` before. */
+  ended: string;
 }
 
 /** By code, in the order in which the statement has them. */
@@ -29,6 +30,8 @@ export class Evidence {
     breaks: new Map<string, string>(),
   };
 
+  #billingFrom = "";
+
   constructor(month: string) {
     this.#month = month;
     this.#start = `${month}T00:00:00.000Z`;
@@ -38,19 +41,23 @@ export class Evidence {
   take(entry: Entry): void {
     const index = String(entry.index);
     switch (entry.kind) {
+      case "log":
+      case "mode":
+        this.#billingFrom = entry.body.billing_from;
+        break;
       case "enrolment":
         this.#enrolments.set(index, entry.body.runners);
         break;
       case "key": {
         const { enrolment, kid } = entry.body;
-        this.#keys.set(kid, { kid, at: entry.at, enrolment, ended: false });
+        this.#keys.set(kid, { kid, at: entry.at, enrolment, ended: "" });
         break;
       }
       case "key_rotated":
-        this.#finish(signerOf(entry.body.jws));
+        this.#finish(signerOf(entry.body.jws), entry.at);
         break;
       case "key_revoked":
-        this.#finish(entry.body.kid);
+        this.#finish(entry.body.kid, entry.at);
         break;
       case "attestation":
         this.#attest(entry.at, entry.body);
@@ -82,7 +89,7 @@ export class Evidence {
 
   /** As of now: what a cut-off at this instant was seen by. */
   seen(at: string, before: string): Preconditions {
-    const keys = [...this.#keys.values()].filter((key) => this.#isActive(key));
+    const keys = [...this.#keys.values()].filter((key) => this.#owes(key));
     const attested = keys.flatMap(({ kid }) => this.#attested.get(kid) ?? []);
     const reached = [...this.#since(keys)].flatMap(([runner, since]) => this.#reach(runner, since));
     const runners = String(this.#since(keys).size);
@@ -101,9 +108,9 @@ export class Evidence {
     ];
   }
 
-  #finish(kid: string): void {
+  #finish(kid: string, at: string): void {
     const key = this.#keys.get(kid);
-    if (key !== undefined) key.ended = true;
+    if (key?.ended === "") key.ended = at;
   }
 
   #attest(at: string, { jws }: Body<"attestation">): void {
@@ -117,8 +124,10 @@ export class Evidence {
     this.#spans.set(runner_id, [...(this.#spans.get(runner_id) ?? []), { from, to }]);
   }
 
-  #isActive({ at, ended, enrolment }: Key): boolean {
-    return !ended && at < this.#end && this.#hosted(enrolment).length > 0;
+  #owes({ at, ended, enrolment }: Key): boolean {
+    if (this.#month.slice(0, 7) < this.#billingFrom.slice(0, 7)) return false;
+    const lived = at < this.#end && (ended === "" || ended >= this.#start);
+    return lived && this.#hosted(enrolment).length > 0;
   }
 
   #hosted(enrolment: string): readonly EnrolledRunner[] {

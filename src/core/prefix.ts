@@ -18,6 +18,8 @@ export interface KeyState {
   readonly index: bigint;
   /** Highest counter that is welcome; absent while the key has not ended. */
   readonly trustedUpTo?: bigint;
+  /** Index of the first entry that ended it; absent as `trustedUpTo`. */
+  readonly ended?: bigint;
   readonly revoked: boolean;
 }
 
@@ -102,10 +104,10 @@ export class Prefix {
         this.#enter(index, entry.body);
         break;
       case "key_rotated":
-        this.#rotate(entry.body);
+        this.#rotate(index, entry.body);
         break;
       case "key_revoked":
-        this.#end(entry.body.kid, entry.body.last_trusted_counter, true);
+        this.#revoke(index, entry.body);
         break;
       case "rate_card":
         this.#cards.add(entry.body.tracking, { ...entry.body, index });
@@ -253,21 +255,30 @@ export class Prefix {
     this.#claimed.add(state.enrolment);
   }
 
-  #rotate({ jws }: Body<"key_rotated">): void {
+  #rotate(index: bigint, { jws }: Body<"key_rotated">): void {
     const rotation = readRotation(jws);
     if (rotation === undefined) throw new Error("prefix: a rotation that cannot be read");
-    this.#end(rotation.signer, rotation.payload.final_counter, false);
+    this.#end(index, rotation.signer, { counter: rotation.payload.final_counter, revoked: false });
     this.#heirs.set(rotation.thumbprint, rotation.signer);
   }
 
+  #revoke(index: bigint, { kid, last_trusted_counter }: Body<"key_revoked">): void {
+    this.#end(index, kid, { counter: last_trusted_counter, revoked: true });
+  }
+
   /** Of several ends the lowest counts. */
-  #end(kid: string, counter: string, revoked: boolean): void {
+  #end(
+    index: bigint,
+    kid: string,
+    { counter, revoked }: { counter: string; revoked: boolean },
+  ): void {
     const key = this.#keys.get(kid);
     if (key === undefined) throw new Error("prefix: the end of an unknown key");
     const end = BigInt(counter);
-    const { trustedUpTo = end } = key;
+    const { ended = index, trustedUpTo = end } = key;
     this.#keys.set(kid, {
       ...key,
+      ended,
       trustedUpTo: end < trustedUpTo ? end : trustedUpTo,
       revoked: key.revoked || revoked,
     });

@@ -84,7 +84,7 @@ export async function findGaps(
       union all
       select counter from come
       union all
-      select ${upTo}::bigint + 1 from mark
+      select least(${upTo}::bigint, 9223372036854775806) + 1 from mark
       where ${upTo} > greatest(checked, (select coalesce(max(counter), 0) from come))
     ), steps as (
       select lag(counter) over (order by counter) as before, counter from ends

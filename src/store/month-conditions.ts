@@ -25,12 +25,12 @@ export async function firstAt(
 /** The newest attestations of a key are looked at: an older one that is delivered late tells less. */
 const ATTESTATIONS_MAX = 8;
 
-/** By signer as `headerSegment` has it: bytes of its newest attestations from … below−1. */
+/** By signer as `headerSegment` has it: bytes of its newest attestations from 0 … below−1, newest first. */
 export async function readAttestations(
   tx: Transaction,
   log: string,
   signers: readonly string[],
-  { from, below }: { from: bigint; below: bigint },
+  below: bigint,
 ): Promise<Uint8Array[]> {
   const rows = await tx<{ bytes: Uint8Array }[]>`
     select e.bytes
@@ -39,11 +39,49 @@ export async function readAttestations(
       select bytes
       from entries
       where log = ${log} and kind = 'attestation' and entry_signer(bytes) = asked.signer
-        and index >= ${from} and index < ${below}
+        and index < ${below}
       order by index desc
       limit ${ATTESTATIONS_MAX}
     ) as e`;
   return rows.map(({ bytes }) => bytes);
+}
+
+/** A key that has ended, and the highest of its counters that was welcome. */
+export interface EndedKey {
+  kid: string;
+  last: bigint;
+}
+
+/** Those of which every counter up to the last is accounted for, or persons resolved a break about them. */
+export async function readAccounted(
+  tx: Transaction,
+  log: string,
+  keys: readonly EndedKey[],
+  below: bigint,
+): Promise<Set<string>> {
+  if (keys.length === 0) return new Set();
+  const rows = await tx<{ kid: string }[]>`
+    select asked.kid
+    from unnest(
+      ${plainColumn(keys.map(({ kid }) => kid))}::text::text[],
+      ${plainColumn(keys.map(({ last }) => String(last)))}::text::bigint[]
+    ) as asked (kid, last)
+    where asked.last = (
+        select count(distinct counter)
+        from reports as r
+        where r.log = ${log} and r.kid = asked.kid and counter between 1 and asked.last
+          and recorded < ${below} and code <> 'wrong-log'
+      )
+      or exists (
+        select
+        from breaks as b
+        join break_ends as e
+          on e.log = b.log and e.break = b.index
+        where b.log = ${log} and b.kid = asked.kid
+          and b.code in ('counter-gap', 'missing-attestation')
+          and e.outcome <> 'healed' and e.index < ${below}
+      )`;
+  return new Set(rows.map(({ kid }) => kid));
 }
 
 /** Conflicts or holds without an end. */

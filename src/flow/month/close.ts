@@ -10,7 +10,8 @@ import type { Random } from "../clock.ts";
 import type { Appender } from "../log/append.ts";
 import { salt } from "../log/chain.ts";
 import type { Receipt } from "../log/commit-entry.ts";
-import { type Condition, conditions } from "./conditions.ts";
+import { type Condition, conditions, missingIn } from "./conditions.ts";
+import { matching } from "./matching.ts";
 
 export const NewClosing = BODY.month_closing.pick({ month: true });
 export type NewClosing = z.infer<typeof NewClosing>;
@@ -48,20 +49,19 @@ export async function close(
 }
 
 /** @throws Problem `month-not-ready` */
-export async function assertReady(head: AtHead, { month }: NewClosing): Promise<Condition[]> {
-  const found = await conditionsAtHead(head, month);
-  const missing = found.flatMap(({ code, missing }) => (missing ? [`${code}: ${missing}`] : []));
+export async function assertReady(head: AtHead, { month }: NewClosing): Promise<void> {
+  const missing = missingIn(await conditionsAtHead(head, month));
   if (missing.length > 0) throw new Problem("month-not-ready", { missing });
-  return found;
 }
 
 export async function conditionsAtHead(
   { tx, prefix, at, closeDelayDays }: AtHead,
   month: string,
-): Promise<Condition[]> {
+): Promise<Condition<string>[]> {
   const { id: log, lastClosing: before } = prefix;
   const head = (await readHeads(tx, [log])).get(log);
   if (head === undefined) throw new Problem("not-found");
   const below = head.size;
-  return await conditions({ tx, log, month, below, at, prefix, before, closeDelayDays });
+  const seen = await conditions({ tx, log, month, below, at, prefix, before, closeDelayDays });
+  return [...seen, await matching(tx, { log, month })];
 }

@@ -13,6 +13,7 @@ import { readOpenBreaks } from "../../store/breaks.ts";
 import type { Transaction } from "../../store/connect.ts";
 import {
   firstAt,
+  readAccounted,
   readAttestations,
   readBillable,
   readCovered,
@@ -38,8 +39,8 @@ export interface Cutting {
   closeDelayDays: bigint;
 }
 
-export interface Condition {
-  code: ConditionCode;
+export interface Condition<Code extends string = ConditionCode> {
+  code: Code;
   evidence: Evidence;
   /** What is missing, for a person to read; absent: it holds. */
   missing?: string;
@@ -49,7 +50,7 @@ const DAY_MS = 86_400_000n;
 
 /** In the order of `CONDITIONS`. */
 export async function conditions(cutting: Cutting): Promise<Condition[]> {
-  const keys = await activeKeys(cutting);
+  const keys = await owingKeys(cutting);
   return [
     await order(cutting),
     delay(cutting),
@@ -60,6 +61,15 @@ export async function conditions(cutting: Cutting): Promise<Condition[]> {
     await coverage(cutting, keys),
     await accounts(cutting),
   ];
+}
+
+function startOf(month: string): string {
+  return `${month}T00:00:00.000Z`;
+}
+
+/** Of each that does not hold. */
+export function missingIn(found: readonly Condition<string>[]): string[] {
+  return found.flatMap(({ code, missing }) => (missing ? [`${code}: ${missing}`] : []));
 }
 
 /** The first instant after the month. */
@@ -115,14 +125,17 @@ function none(
   return condition(code, { open: String(open.length) }, missing);
 }
 
-/** Of an enrolment with a hosted runner; entered before the month's end, and not ended. */
-async function activeKeys({ tx, log, month, below, prefix }: Cutting): Promise<KeyState[]> {
+/**
+ * Of an enrolment with a hosted runner: entered before the month's end, and not ended before it began. Of a month
+ * in which nothing could be billed nobody owes anything.
+ */
+async function owingKeys({ tx, log, month, below, prefix }: Cutting): Promise<KeyState[]> {
+  if (month < monthOf(prefix.billingFrom)) return [];
   const end = endOf(month);
+  const first = await firstAt(tx, log, startOf(month), below);
   const after = await firstAt(tx, log, end, below);
-  return [...prefix.keys].filter(({ index, trustedUpTo, enrolment }) => {
-    return (
-      index < after && trustedUpTo === undefined && hostedOf(prefix, enrolment, end).length > 0
-    );
+  return [...prefix.keys].filter(({ ended = after, enrolment, index }) => {
+    return index < after && ended >= first && hostedOf(prefix, enrolment, end).length > 0;
   });
 }
 
@@ -131,23 +144,32 @@ function hostedOf(prefix: Prefix, enrolment: bigint, end: string) {
   return runners.filter((line) => line.tracking === "hosted" && line.effective_from < end);
 }
 
+/** After the month's end; of a key that has ended its last counter will do, and so will all of them. */
 async function attestations(
   { tx, log, month, below }: Cutting,
   keys: readonly KeyState[],
 ): Promise<Condition> {
   const end = endOf(month);
-  const from = await firstAt(tx, log, end, below);
-  const signers = keys.map(({ kid }) => headerSegment(kid, TYP.attestation));
+  const lasts = new Map(keys.map(({ kid, trustedUpTo }) => [kid, trustedUpTo]));
   const attested = new Map<string, string>();
-  // Newest first.
-  for (const bytes of await readAttestations(tx, log, signers, { from, below })) {
-    const signed = readAttestation(decodedAs("attestation", bytes).body.jws);
-    const issued = signed?.payload.issued_at ?? "";
-    if (signed !== undefined && issued >= end && !attested.has(signed.signer)) {
-      attested.set(signed.signer, issued);
-    }
+  const accounted = new Set<string>();
+  const signers = keys.map(({ kid }) => headerSegment(kid, TYP.attestation));
+  for (const bytes of await readAttestations(tx, log, signers, below)) {
+    const { at, body } = decodedAs("attestation", bytes);
+    const signed = readAttestation(body.jws);
+    if (signed === undefined) continue;
+    const { payload, signer } = signed;
+    const isSince = at >= end && payload.issued_at >= end;
+    if (isSince && !attested.has(signer)) attested.set(signer, payload.issued_at);
+    const last = lasts.get(signer);
+    if (last !== undefined && BigInt(payload.counter) >= last) accounted.add(signer);
   }
-  const [first, ...more] = keys.filter(({ kid }) => !attested.has(kid));
+  const silent = keys.filter(({ kid }) => !attested.has(kid) && !accounted.has(kid));
+  const ended = silent.flatMap(({ kid, trustedUpTo: last }) => {
+    return last === undefined ? [] : [{ kid, last }];
+  });
+  const excused = await readAccounted(tx, log, ended, below);
+  const [first, ...more] = silent.filter(({ kid }) => !excused.has(kid));
   const missing = first !== undefined && `${more.length + 1} keys, the first is ${first.kid}`;
   const oldest = [...attested.values()].sort()[0] ?? "";
   return condition("attestations", { keys: String(keys.length), oldest }, missing);
@@ -157,7 +179,7 @@ async function coverage(
   { tx, log, month, below, prefix }: Cutting,
   keys: readonly KeyState[],
 ): Promise<Condition> {
-  const [start, until] = [`${month}T00:00:00.000Z`, endOf(month)];
+  const [start, until] = [startOf(month), endOf(month)];
   const since = new Map<string, string>();
   for (const line of keys.flatMap(({ enrolment }) => hostedOf(prefix, enrolment, until))) {
     const known = since.get(line.runner_id);

@@ -13,7 +13,9 @@ import type { Appender } from "../log/append.ts";
 import { salt } from "../log/chain.ts";
 import type { Receipt } from "../log/commit-entry.ts";
 import { snapshot } from "../usage/show.ts";
+import { missingIn } from "./conditions.ts";
 import { countMonth, digestShown, type Figures, figuresFrom } from "./count.ts";
+import { missingSince, readPinned } from "./pinned.ts";
 import { writeRows } from "./rows.ts";
 import { settledAt } from "./settled.ts";
 import { pinnedIn, readStanding } from "./standing.ts";
@@ -80,9 +82,12 @@ export async function finishMonth(
 async function closeFor(
   finishing: Finishing,
   { log, by }: { log: string; by: string },
-  { index, month }: Closing,
+  pinned: Closing,
 ): Promise<Finished> {
   const { sql, appender, random, closeDelayDays } = finishing;
+  const { index, month } = pinned;
+  const unmet = await unmetBy(finishing, log, pinned);
+  if (unmet.length > 0) return { month, missing: unmet };
   const covering = index + 1n;
   const settled = await settledAt(finishing, log, covering);
   if (typeof settled === "string") return { month, missing: [settled] };
@@ -99,9 +104,27 @@ async function closeFor(
     const end = ends.find(({ closing }) => closing === index);
     if (end !== undefined) return end.index;
     if (prefix.lastClosing?.index !== index) throw new Problem("months-in-order");
+    const missing = await missingSince(tx, log, pinned);
+    if (missing.length > 0) throw new Problem("month-not-ready", { missing });
     return body;
   });
   return { month, receipt, missing: [] };
+}
+
+/**
+ * By the days of delay that are to be said of the month, and by what came up since: where anything is missing, it
+ * has to end, or the cut-off to be withdrawn.
+ */
+async function unmetBy(
+  { sql, closeDelayDays }: Finishing,
+  log: string,
+  pinned: Closing,
+): Promise<string[]> {
+  return await snapshot(sql, async (tx) => {
+    const { index } = pinned;
+    const { conditions } = await readPinned({ sql, tx }, log, { index, closeDelayDays });
+    return [...missingIn(conditions), ...(await missingSince(tx, log, pinned))];
+  });
 }
 
 /** A string: the views show something else. */

@@ -15,6 +15,7 @@ import { recall } from "../log/recall.ts";
 import { type AsOf, asOf, decodedAs, type Showing, snapshot } from "../usage/show.ts";
 import { type UsageAnswer, usage } from "../usage/usage.ts";
 import { type Condition, conditions } from "./conditions.ts";
+import { matching } from "./matching.ts";
 import { prefixAt, readStanding, type StandingMonths } from "./standing.ts";
 
 /** `cut_off`: by an entry that can still be withdrawn. */
@@ -30,7 +31,7 @@ export interface ShownMonth {
 }
 
 export interface ShownCondition {
-  code: ConditionCode;
+  code: ConditionCode | "matching";
   holds: boolean;
   evidence: Evidence;
   missing?: string;
@@ -38,7 +39,7 @@ export interface ShownCondition {
 
 export interface MonthDetail extends ShownMonth {
   log: string;
-  /** As of its cut-off, or else of the whole log. */
+  /** As of its cut-off, or else of the whole log; `matching` of now, until the month is closed. */
   preconditions: ShownCondition[];
   /** By tracking, as rollups have it. */
   usage: UsageAnswer;
@@ -82,7 +83,9 @@ export async function showMonth(
         : await placeOf(tx, log, cutOff);
     const prefix = await prefixUpTo(sql, log, cutOff?.index ?? head.controlIndex);
     const found = await conditions({ tx, log, month, prefix, before, closeDelayDays, ...place });
-    return { ...shownMonth(standing, month), preconditions: found.map(shownCondition) };
+    const state = shownMonth(standing, month);
+    const beside = state.closed === undefined ? [await matching(tx, { log, month })] : [];
+    return { ...state, preconditions: [...found, ...beside].map(shownCondition) };
   });
   const months = { from: month, to: nextMonth(month) };
   return {
@@ -112,7 +115,11 @@ function shownMonth({ closings, ends }: StandingMonths, month: string): ShownMon
   };
 }
 
-function shownCondition({ code, evidence, missing }: Condition): ShownCondition {
+function shownCondition({
+  code,
+  evidence,
+  missing,
+}: Condition<ShownCondition["code"]>): ShownCondition {
   const holds = missing === undefined;
   return { code, holds, evidence, ...(missing !== undefined && { missing }) };
 }

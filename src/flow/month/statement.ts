@@ -7,12 +7,11 @@ import type { Statement } from "../../core/month/statement.ts";
 import type { Prefix } from "../../core/prefix.ts";
 import { Tracking } from "../../core/unit.ts";
 import type { Sql, Transaction } from "../../store/connect.ts";
-import { readEntry } from "../../store/entries.ts";
 import { readCorrections } from "../../store/month-figures.ts";
 import { decodedAs } from "../usage/show.ts";
-import { conditions } from "./conditions.ts";
+import { missingIn } from "./conditions.ts";
 import type { Counted } from "./count.ts";
-import { prefixAt, readStanding } from "./standing.ts";
+import { readPinned } from "./pinned.ts";
 
 type Closed = EntryOf<"month_closed">;
 
@@ -28,15 +27,11 @@ export async function statementOf({ sql, tx, closed, counted }: Stating): Promis
   const { body, log } = closed;
   const { month } = body;
   const index = BigInt(body.closing);
-  const closing = decodedAs("month_closing", (await readEntry(tx, log, index)).bytes);
-  const prefix = await prefixAt(sql, log, index);
-  const { closings } = await readStanding(tx, log);
-  const before = closings.findLast((each) => each.index < index);
   const closeDelayDays = BigInt(body.close_delay_days);
-  const cutting = { tx, log, month, below: index, at: closing.at, prefix, before, closeDelayDays };
-  const held = await conditions(cutting);
-  const missing = held.find((each) => each.missing !== undefined);
-  if (missing !== undefined) throw new Error(`statement: ${missing.code} did not hold`);
+  const pinned = await readPinned({ sql, tx }, log, { index, closeDelayDays });
+  const { before, closing, conditions, prefix } = pinned;
+  const [missing] = missingIn(conditions);
+  if (missing !== undefined) throw new Error(`statement: missing ${missing}`);
   return {
     ...saidBy(closed),
     ...countedIn(counted),
@@ -45,7 +40,7 @@ export async function statementOf({ sql, tx, closed, counted }: Stating): Promis
     corrections: await corrections(tx, { log, month }, index),
     exports: [],
     instance: { platform: prefix.log.platform, unique_id: prefix.log.unique_id },
-    preconditions: held.map(({ code, evidence }) => ({ code, evidence })),
+    preconditions: conditions.map(({ code, evidence }) => ({ code, evidence })),
     range: { from: before === undefined ? "0" : String(before.index), to: String(index) },
     v: "1",
   };

@@ -10,6 +10,7 @@ import { encodeBase64 } from "../../core/text.ts";
 import { readCoverage, readCoverages } from "../../store/breaks.ts";
 import type { Sql } from "../../store/connect.ts";
 import { readFinishedJobs } from "../../store/platform-jobs.ts";
+import { startMark } from "../../store/reconcile-marks.ts";
 import type { Random } from "../clock.ts";
 import type { Appender } from "../log/append.ts";
 import { salt } from "../log/chain.ts";
@@ -51,6 +52,8 @@ export async function cover(
     const [stands] = await readCoverages(tx, log, [BigInt(runner)]);
     // Somebody else has covered it meanwhile; what is beyond is covered by the next walk.
     if (stands !== undefined && stands.to !== from) return stands.last;
+    // Of a runner without any job too: what was reported of it is then nobody's on the platform.
+    await startMark(tx, log, "population");
     return { ...counted, by, from, runner_id: runner, salt: salt(random), source, to };
   });
   return receipt.written ? receipt.index : undefined;

@@ -43,7 +43,8 @@ async function watchCounters(
   const now = clock.now();
   const gaps = await transact(sql, async (tx) => {
     for (const { attested, kid } of await readKeyMarks(tx, log)) {
-      const final = finalCounter(prefix.key(kid));
+      // The last of a key that has ended is owed, whoever said it. What was used beyond is nobody's.
+      const final = prefix.key(kid)?.trustedUpTo;
       const upTo = final !== undefined && final > attested ? final : attested;
       await findGaps(tx, log, { kid, upTo, at: instantText(now) });
     }
@@ -67,11 +68,6 @@ function filledGap({ filled, first, kid }: StandingGap): Healed {
     finding: { about, code: "counter-gap", tracking: "hosted" },
     evidence: filled ?? undefined,
   };
-}
-
-/** The last one that a rotated key says it used. What a revoked one used beyond is nobody's. */
-function finalCounter(key: KeyState | undefined): bigint | undefined {
-  return key?.revoked ? undefined : key?.trustedUpTo;
 }
 
 /**

@@ -25,7 +25,7 @@ export const MonthList = exactly<shown.AsOf & { months: show.ShownMonth[] }>()(
 
 const Condition = exactly<show.ShownCondition>()(
   z.strictObject({
-    code: z.enum(CONDITIONS),
+    code: z.enum([...CONDITIONS, "matching"]),
     holds: z.boolean(),
     evidence: Evidence,
     missing: z.string().exactOptional(),

@@ -5,7 +5,7 @@ import type { Body } from "../../../src/core/entry.ts";
 import { encodeBase64 } from "../../../src/core/text.ts";
 import { auditFiles, filesOf, said } from "../archive.ts";
 import { account, close, closedBody, coverage, difference, pin, ready } from "../closing.ts";
-import { type Agent, agentOf, card, limit, line, pack, SALT, TestLog } from "../log.ts";
+import { type Agent, card, limit, line, pack, SALT, TestLog } from "../log.ts";
 
 const FIRST = "2026-11-01";
 const SECOND = "2026-12-01";
@@ -180,17 +180,6 @@ test("a month is not cut off past a namespace that nobody pays for", async () =>
   const closing = pin(log, FIRST);
   const result = await auditFiles(filesOf(log));
   expect(said(result)).toEqual({ codes: ["month-not-ready"], first: BigInt(closing) });
-});
-
-test("what a key's end, a break's resolution or a pause of coverage means is read from the prefix", async () => {
-  const { log, agent } = start();
-  log.write("key_rotated", { jws: log.rotation(agent, agentOf(5), "0") });
-  const index = log.write("break", difference(FIRST));
-  const why = { approval: "", by: "finance", reason: "late", salt: SALT, ticket: "CASE-1" };
-  log.write("break_resolved", { ...why, break: index, evidence: "", outcome: "accepted" });
-  log.at = "2026-12-05T00:00:00.000Z";
-  pin(log, FIRST);
-  expect(await codes(log)).toEqual([]);
 });
 
 test("months close one after the other, each once, and the first with all that was used", async () => {

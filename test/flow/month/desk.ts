@@ -1,6 +1,7 @@
 /** What a month needs before it can be closed, said to a log of its own; the test moves the clock. */
 import type { AdjustmentLine } from "../../../src/core/control.ts";
 import type { Body, Kind } from "../../../src/core/entry.ts";
+import { GRACE_MS, TOLERANCE_MS } from "../../../src/core/match.ts";
 import type { Policy } from "../../../src/core/policy.ts";
 import { Problem } from "../../../src/core/problem.ts";
 import { TYP } from "../../../src/core/report.ts";
@@ -11,8 +12,13 @@ import { close } from "../../../src/flow/month/close.ts";
 import { type Finished, type Finishing, finish } from "../../../src/flow/month/finish.ts";
 import { statementJson } from "../../../src/flow/month/read.ts";
 import { withdraw } from "../../../src/flow/month/withdraw.ts";
+import { matchDue } from "../../../src/flow/reconcile/match.ts";
+import { notice } from "../../../src/flow/reconcile/notice.ts";
+import type { SeenJob } from "../../../src/flow/reconcile/seen-job.ts";
+import { take } from "../../../src/flow/reconcile/take.ts";
 import { refresh } from "../../../src/flow/usage/fold.ts";
 import { folderArchive } from "../../../src/store/archive-folder.ts";
+import { startMark } from "../../../src/store/reconcile-marks.ts";
 import { PACK, QUOTA } from "../../core/history.ts";
 import {
   codes,
@@ -44,11 +50,11 @@ export interface Build {
 export async function openDesk(
   house: House,
   unique_id: string,
-  { since, policy }: { since: string; policy?: Policy },
+  { since, policy, ...more }: { since: string; policy?: Policy; billing_from?: string },
 ): Promise<MonthDesk> {
   const door = house.open();
   door.now = Date.parse(since);
-  const log = await newLog(door, unique_id);
+  const log = await newLog(door, unique_id, more);
   await newAgent(door, log, 1);
   return new MonthDesk(house, door, log, policy);
 }
@@ -58,6 +64,8 @@ export class MonthDesk {
   readonly finishing: Finishing;
   readonly #house: House;
   readonly #door: Door;
+  /** What the platform says of builds that were accepted. */
+  #seen: SeenJob[] = [];
   #counter = 0;
   #version = 0;
 
@@ -131,7 +139,9 @@ export class MonthDesk {
       started_at: instantText(Date.parse(finished) - minutes * 60_000),
     };
     const counter = String(this.#counter);
-    return codes(await this.#door.submit(reported(1, this.log, { counter, job, usage }))).join();
+    const told = codes(await this.#door.submit(reported(1, this.log, { counter, job, usage })));
+    if (told.join() === "accepted") this.#seen.push(seenOf(id, usage));
+    return told.join();
   }
 
   async limit(namespace_id: string, limit: Partial<Body<"quota">>): Promise<void> {
@@ -163,6 +173,18 @@ export class MonthDesk {
   async cover(from: string, to: string): Promise<void> {
     const jobs = { jobs: "0", jobs_sha256: ZERO, runner_id: "700", source: "test" };
     await this.put("coverage", { ...PERSON, ...jobs, from, to });
+    await startMark(this.finishing.sql, this.log, "population");
+    await this.match();
+  }
+
+  /** What a reconciliation loop would have found by now. */
+  async match(): Promise<void> {
+    const { appender, clock, random, sql } = this.finishing;
+    const bounds = { tolerance_ms: TOLERANCE_MS, grace_ms: GRACE_MS };
+    const matching = { appender, bounds, clock, hash: sha256, random, sql };
+    await take(matching, this.log, this.#seen, "upload");
+    while ((await notice(matching, this.log)).entries > 0n);
+    await matchDue(matching, this.log);
   }
 
   /** A correction of a namespace's month, as one person decides it. */
@@ -175,7 +197,7 @@ export class MonthDesk {
     await this.put("adjustment", { ...DECIDED, ...of, lines });
   }
 
-  async breakOf(month: string): Promise<string> {
+  async breakOf(month: string, of: Partial<Body<"break">> = {}): Promise<string> {
     const about = { job_id: "", kid: "", namespace_id: "", runner_id: "", usage: "" };
     const said = { detail: "", difference_ms: "0", fingerprint: ZERO, salt };
     return await this.put("break", {
@@ -184,6 +206,7 @@ export class MonthDesk {
       code: "missing-report",
       month,
       tracking: "hosted",
+      ...of,
     });
   }
 
@@ -208,6 +231,18 @@ export class MonthDesk {
   entries(): ReturnType<typeof entriesOf> {
     return entriesOf(this.#house.database.reader, this.log);
   }
+}
+
+function seenOf(
+  job_id: string,
+  {
+    duration_ms,
+    finished_at,
+    started_at,
+  }: Record<"duration_ms" | "finished_at" | "started_at", string>,
+): SeenJob {
+  const named = { job_id, runner_id: "700", project_id: "50", status: "success" };
+  return { ...named, duration_ms: BigInt(duration_ms), finished_at, started_at };
 }
 
 async function told(attempt: () => Promise<unknown>): Promise<string[]> {

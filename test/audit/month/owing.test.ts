@@ -1,0 +1,90 @@
+/** What keys, runners and breaks owe a month, before its cut-off and up to its closing. */
+import { expect, test } from "vitest";
+import { auditFiles, filesOf, said } from "../archive.ts";
+import { account, close, closedBody, difference, pin, ready } from "../closing.ts";
+import { type Agent, agentOf, card, line, SALT, TestLog } from "../log.ts";
+
+const FIRST = "2026-11-01";
+const SECOND = "2026-12-01";
+
+/** A hosted runner, an account for all, and one of its own for namespace 2. */
+function start(): { log: TestLog; agent: Agent } {
+  const log = new TestLog();
+  log.write("rate_card", card());
+  log.write("account", account());
+  log.write("account", account({ namespace_id: "2", account_id: "A-2" }));
+  return { log, agent: log.enrol(2, [line("runner-a")]) };
+}
+
+async function codes(log: TestLog): Promise<string[]> {
+  return said(await auditFiles(filesOf(log))).codes;
+}
+
+test("what a key's end, a break's resolution or a pause of coverage means is read from the prefix", async () => {
+  const { log, agent } = start();
+  log.write("key_rotated", { jws: log.rotation(agent, agentOf(5), "0") });
+  accept(log, log.write("break", difference(FIRST)));
+  ready(log, FIRST, []);
+  pin(log, FIRST);
+  expect(await codes(log)).toEqual([]);
+});
+
+function accept(log: TestLog, index: string): void {
+  const why = { approval: "", by: "finance", reason: "late", salt: SALT, ticket: "CASE-1" };
+  log.write("break_resolved", { ...why, break: index, evidence: "", outcome: "accepted" });
+}
+
+test("what a key that ended used and did not deliver keeps its month open, until persons say what becomes of it", async () => {
+  const lost = { ...difference(FIRST), code: "counter-gap" } as const;
+  for (const [excused, expected] of [
+    [false, ["month-not-ready"]],
+    [true, []],
+  ] as const) {
+    const { log, agent } = start();
+    log.write("key_rotated", { jws: log.rotation(agent, agentOf(5), "50") });
+    if (excused) accept(log, log.write("break", { ...lost, kid: agent.kid }));
+    ready(log, FIRST, []);
+    pin(log, FIRST);
+    expect(await codes(log)).toEqual(expected);
+  }
+});
+
+test("a key that ended owes its month coverage, and no month after it anything", async () => {
+  const { log, agent } = start();
+  log.write("key_rotated", { jws: log.rotation(agent, agentOf(5), "0") });
+  log.at = "2026-12-05T00:00:00.000Z";
+  pin(log, FIRST);
+  expect(await codes(log)).toEqual(["month-not-ready"]);
+
+  const later = start();
+  ready(later.log, FIRST, [later.agent]);
+  close(later.log, FIRST);
+  later.log.write("key_rotated", { jws: later.log.rotation(later.agent, agentOf(5), "0") });
+  ready(later.log, SECOND, []);
+  close(later.log, SECOND);
+  later.log.at = "2027-02-05T00:00:00.000Z";
+  close(later.log, "2027-01-01");
+  expect(await codes(later.log)).toEqual([]);
+});
+
+test("a month before anything was billed is owed nothing", async () => {
+  const log = new TestLog(undefined, { billing_from: "2026-12-15T00:00:00.000Z" });
+  log.write("rate_card", card());
+  const agent = log.enrol(2, [line("runner-a")]);
+  log.submit(agent);
+  log.at = "2026-12-05T00:00:00.000Z";
+  close(log, FIRST);
+  log.at = "2027-01-05T00:00:00.000Z";
+  expect(await codes(log)).toEqual([]);
+  pin(log, SECOND);
+  expect(await codes(log)).toEqual(["month-not-ready"]);
+});
+
+test("a month is not closed past a break that has opened since its cut-off", async () => {
+  const { log, agent } = start();
+  ready(log, FIRST, [agent]);
+  const closing = pin(log, FIRST);
+  log.write("break", difference(FIRST));
+  log.write("month_closed", closedBody(log, closing, FIRST));
+  expect(await codes(log)).toEqual(["month-not-ready"]);
+});
