@@ -1,5 +1,6 @@
 /** Table `credit_runs`, and how much of each stands on the log (migrations/0008). */
 import type { Sql, Transaction } from "./connect.ts";
+import { pagesOf } from "./pages.ts";
 
 type Reader = Sql | Transaction;
 
@@ -90,13 +91,14 @@ export async function* readPacksOfRun(
   log: string,
   run: bigint,
 ): AsyncGenerator<Uint8Array> {
-  const pages = tx<{ bytes: Uint8Array }[]>`
+  const query = tx`
     select bytes
     from entries
     where log = ${log} and kind = 'pack' and entry_credit_run(bytes) is not null
       and entry_credit_run(bytes) = ${run}
     order by index
-  `.cursor(PAGE_ROWS);
+  `;
+  const pages = pagesOf<{ bytes: Uint8Array }>(tx, query, PAGE_ROWS);
   for await (const page of pages) for (const { bytes } of page) yield bytes;
 }
 
@@ -107,7 +109,7 @@ export async function* readAppliedLines(
   run: bigint,
   asOf: bigint,
 ): AsyncGenerator<AppliedLine> {
-  const pages = tx<AppliedLine[]>`
+  const query = tx`
     select
       concat(index, '/', line) as name, namespace_id::text,
       coalesce(project_id::text, '') as project_id, usage_month, amount,
@@ -119,7 +121,8 @@ export async function* readAppliedLines(
     ) as line
     where credit_run = ${run}
     order by index, line
-  `.cursor(PAGE_ROWS);
+  `;
+  const pages = pagesOf<AppliedLine>(tx, query, PAGE_ROWS);
   for await (const page of pages) yield* page;
 }
 

@@ -4,6 +4,7 @@ import { parseSignedComputeMs } from "../core/charge.ts";
 import type { SelectedUsage, Selection } from "../core/credit-run.ts";
 import { plainColumn, textColumn } from "./columns.ts";
 import type { Transaction } from "./connect.ts";
+import { pagesOf } from "./pages.ts";
 
 const PAGE_ROWS = 2_000;
 const BILLABLE = (tx: Transaction) => tx`
@@ -15,7 +16,7 @@ export async function* selectUsages(
   log: string,
   selection: Selection,
 ): AsyncGenerator<SelectedUsage> {
-  const pages = tx<(Omit<SelectedUsage, "left"> & { left: string })[]>`
+  const query = tx`
     with adjusted as (
       select entry, sum(amount) as amount
       from adjustments
@@ -34,7 +35,8 @@ export async function* selectUsages(
     where usage.log = ${log} and usage.index < ${selection.as_of} and ${BILLABLE(tx)}
       ${filters(tx, log, selection)}
     order by usage.usage_month, usage.namespace_id, usage.index
-  `.cursor(PAGE_ROWS);
+  `;
+  const pages = pagesOf<Omit<SelectedUsage, "left"> & { left: string }>(tx, query, PAGE_ROWS);
   for await (const page of pages) {
     for (const { left, ...usage } of page) yield { ...usage, left: parseSignedComputeMs(left) };
   }

@@ -118,7 +118,7 @@ export async function readBytes(
 
 /** Bytes of the entries that decide how reports are judged, after < index ≤ upTo, in order. */
 export async function readControl(
-  sql: Sql,
+  sql: Sql | Transaction,
   log: string,
   range: { after: bigint; upTo: bigint; limit: number },
 ): Promise<Uint8Array[]> {

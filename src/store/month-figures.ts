@@ -1,6 +1,7 @@
 /** What a closed month is counted from, beside its own usage (store/months.ts). */
 import { plainColumn } from "./columns.ts";
 import type { Transaction } from "./connect.ts";
+import { pagesOf } from "./pages.ts";
 
 interface OfMonth {
   log: string;
@@ -83,7 +84,7 @@ export async function* readShown(
   tx: Transaction,
   { log, month }: OfMonth,
 ): AsyncGenerator<ShownRollup> {
-  const pages = tx<ShownRollup[]>`
+  const query = tx`
     select
       namespace_id::text, usage_month, tracking, jobs::text, duration_ms::text,
       gross_compute_ms::numeric(46, 6)::text as gross,
@@ -92,6 +93,7 @@ export async function* readShown(
     from ci_namespace_monthly_usages as shown
     where log = ${log} and date = ${month}
     order by shown.namespace_id, usage_month, tracking collate "C"
-  `.cursor(PAGE_ROWS);
+  `;
+  const pages = pagesOf<ShownRollup>(tx, query, PAGE_ROWS);
   for await (const page of pages) yield* page;
 }

@@ -2,6 +2,7 @@
 import { charges } from "./charges.ts";
 import { insertClosed } from "./closed.ts";
 import type { Transaction } from "./connect.ts";
+import { pagesOf } from "./pages.ts";
 import { refreshViews, waitForRefresh } from "./rollups.ts";
 import { readWatermark } from "./watermarks.ts";
 
@@ -31,7 +32,7 @@ export async function* readMonthUsage(
   month: string,
   upTo: bigint,
 ): AsyncGenerator<MonthUsage> {
-  const pages = tx<Row[]>`
+  const query = tx`
     select
       namespace_id::text,
       usage_month,
@@ -47,7 +48,8 @@ export async function* readMonthUsage(
     where billing_month = ${month}
     group by charge.namespace_id, usage_month, tracking, machine_type
     order by charge.namespace_id, usage_month, tracking collate "C", machine_type collate "C"
-  `.cursor(PAGE_ROWS);
+  `;
+  const pages = pagesOf<Row>(tx, query, PAGE_ROWS);
   for await (const page of pages) yield* page.map(exact);
 }
 

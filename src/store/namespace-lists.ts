@@ -1,6 +1,7 @@
 /** Table `namespace_lists`: namespaces that credit runs are about, by digest (migrations/0013). */
 import { plainColumn } from "./columns.ts";
-import type { Sql } from "./connect.ts";
+import type { Sql, Transaction } from "./connect.ts";
+import { pagesOf } from "./pages.ts";
 
 /** Again it changes nothing. @param namespaces in their order, each once */
 export async function insertNamespaceList(
@@ -15,8 +16,12 @@ export async function insertNamespaceList(
     on conflict on constraint namespace_lists_pkey do nothing`;
 }
 
-export async function hasNamespaceList(sql: Sql, log: string, sha256: string): Promise<boolean> {
-  const rows = await sql`
+export async function hasNamespaceList(
+  tx: Transaction,
+  log: string,
+  sha256: string,
+): Promise<boolean> {
+  const rows = await tx`
     select
     from namespace_lists
     where log = ${log} and sha256 = ${sha256}`;
@@ -25,16 +30,17 @@ export async function hasNamespaceList(sql: Sql, log: string, sha256: string): P
 
 /** In their order, a page at a time. */
 export async function* readNamespaceList(
-  sql: Sql,
+  tx: Transaction,
   log: string,
   sha256: string,
 ): AsyncGenerator<string> {
-  const pages = sql<{ namespace: string }[]>`
+  const query = tx`
     select namespace::text
     from namespace_lists, unnest(namespaces) with ordinality as listed (namespace, place)
     where log = ${log} and sha256 = ${sha256}
     order by place
-  `.cursor(PAGE_ROWS);
+  `;
+  const pages = pagesOf<{ namespace: string }>(tx, query, PAGE_ROWS);
   for await (const page of pages) for (const { namespace } of page) yield namespace;
 }
 

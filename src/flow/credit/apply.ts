@@ -84,7 +84,7 @@ async function linesOf(applying: Applying, { log, row, body }: Run): Promise<str
   const selection = parseCanonical(encodeUtf8(text));
   const found = await keep(applying, named, (tx) => {
     if (row.reverses === null) {
-      return selectLines(applying.sql, tx, { log, form, selection: Selection.parse(selection) });
+      return selectLines(tx, { log, form, selection: Selection.parse(selection) });
     }
     const original = { ...row, index: row.reverses };
     return reversalLines(tx, log, original, BigInt(Selection.parse(selection).as_of));

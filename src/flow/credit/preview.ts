@@ -57,7 +57,7 @@ export async function preview(
   const selection = { ...(form === "goodwill_pack" && months(clock, rest)), ...rest, as_of };
   const text = canonical(selection);
   return await keep(previewing, { log, form, selection: text, reverses: null }, (tx) => {
-    return selectLines(sql, tx, { log, form, selection });
+    return selectLines(tx, { log, form, selection });
   });
 }
 
@@ -70,7 +70,7 @@ function months(
 
 type Named = Pick<CreditPreview, "log" | "form" | "selection" | "reverses">;
 
-/** Finds the lines in one transaction and keeps them in another: a cursor has its connection for itself. */
+/** Finds the lines and keeps them as they come, all as of one moment. */
 export async function keep(
   { sql, clock, random }: Previewing,
   named: Named,
@@ -78,20 +78,18 @@ export async function keep(
 ): Promise<CreditPreview> {
   const patient = { statement: PATIENCE_MS, idle: PATIENCE_MS };
   const now = clock.now();
-  const reading = async (from: Transaction): Promise<CreditPreview> => {
-    await limitTransaction(from, patient);
-    await avoidNestedLoops(from);
-    return await transact(sql, async (tx) => {
-      await limitTransaction(tx, patient);
-      await deleteCreditPreviews(tx, instantText(now - KEPT_MS));
-      const id = encodeHex(random(ID_BYTES));
-      const sums = await keepLines(tx, { log: named.log, preview: id }, find(from));
-      const kept = { ...named, id, ...sums };
-      await insertCreditPreview(tx, kept, instantText(now));
-      return kept;
-    });
+  // By itself: what two throw away at once would be a conflict of the other transaction.
+  await transact(sql, (tx) => deleteCreditPreviews(tx, instantText(now - KEPT_MS)));
+  const finding = async (tx: Transaction): Promise<CreditPreview> => {
+    await limitTransaction(tx, patient);
+    await avoidNestedLoops(tx);
+    const id = encodeHex(random(ID_BYTES));
+    const sums = await keepLines(tx, { log: named.log, preview: id }, find(tx));
+    const kept = { ...named, id, ...sums };
+    await insertCreditPreview(tx, kept, instantText(now));
+    return kept;
   };
-  return await transact(sql, reading, "isolation level repeatable read read only");
+  return await transact(sql, finding, "isolation level repeatable read");
 }
 
 async function keepLines(

@@ -11,7 +11,7 @@ import {
 } from "../../core/credit-run.ts";
 import type { Factor } from "../../core/factor.ts";
 import { misshapen } from "../../core/problem.ts";
-import type { Sql, Transaction } from "../../store/connect.ts";
+import type { Transaction } from "../../store/connect.ts";
 import { readRoom, selectUsages } from "../../store/credit-selections.ts";
 import { hasNamespaceList, readNamespaceList } from "../../store/namespace-lists.ts";
 
@@ -28,17 +28,15 @@ export interface Asked {
 }
 
 /**
- * @param sql reads lists beside the transaction, whose connection the usage takes
  * @throws Problem `invalid-request` for a selection that the form does not go with, or a list that is not here
  */
 export async function* selectLines(
-  sql: Sql,
   tx: Transaction,
   { log, form, selection }: Asked,
 ): AsyncGenerator<FoundLine> {
   const terms = termsOf(form, selection);
   const { namespaces_sha256: list } = selection;
-  if (list !== undefined && !(await hasNamespaceList(sql, log, list))) {
+  if (list !== undefined && !(await hasNamespaceList(tx, log, list))) {
     misshapen("credit_run", "namespaces_sha256");
   }
   if (terms.kind === "credit") {
@@ -60,7 +58,7 @@ export async function* selectLines(
       yield pack(namespace, minutes);
     }
   } else if (list !== undefined) {
-    for await (const namespace of readNamespaceList(sql, log, list)) {
+    for await (const namespace of readNamespaceList(tx, log, list)) {
       yield pack(namespace, terms.minutes);
     }
   } else {

@@ -27,7 +27,7 @@ export async function assertClosable(
     const head = (await readHeads(tx, [log])).get(log);
     if (head === undefined) return;
     const { controlIndex } = head;
-    const prefix = await (controlIndex < 0n ? recall(sql, log) : prefixAt(sql, log, controlIndex));
+    const prefix = await (controlIndex < 0n ? recall(tx, log) : prefixAt(tx, log, controlIndex));
     const at = laterOf(instantText(quota.clock.now()), head.at);
     const approval = prefix.control === "dual" ? "0" : "";
     admit(prefix, "month_closing", { ...ANYBODY, approval, month }, at);

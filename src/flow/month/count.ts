@@ -33,8 +33,6 @@ import { snapshot } from "../usage/show.ts";
 import { endOf } from "./conditions.ts";
 
 export interface Counting {
-  /** For a second connection: what is counted is read while the first asks about it. */
-  sql: Sql;
   /** Sees the figures at the cut-off or beyond. */
   tx: Transaction;
   log: string;
@@ -58,27 +56,25 @@ const BATCH = 500;
 
 /** @throws Error where the quota counts a month otherwise: one of both is wrong */
 export async function countMonth(counting: Counting, sink?: Sink): Promise<Counted> {
-  const { sql, tx, log, month, closing } = counting;
+  const { tx, log, month, closing } = counting;
   const [common, head] = await Promise.all([readCommon(tx, log), readHeads(tx, [log])]);
   const at = head.get(log);
   if (at === undefined) throw new Error("count: no such log");
   const tally = new Tally(month);
   const withPacks = await readPackNamespaces(tx, log, closing);
   const own = (namespaces: readonly string[]) => readOwn(tx, log, at, namespaces);
-  await snapshot(sql, async (reading) => {
-    const usages = readMonthUsage(reading, log, month, closing);
-    for await (const batch of batches(merged(usages, withPacks))) {
-      const lines = await splitBatch(counting, { common, own }, batch);
-      for (const each of lines) tally.add(each);
-      if (sink === undefined) continue;
-      await sink.allocations(
-        lines.flatMap(({ namespace, shares }) => shares.map((share) => ({ namespace, share }))),
-      );
-      await sink.packs(
-        lines.flatMap(({ namespace, rolls }) => rolls.map((roll) => ({ namespace, roll }))),
-      );
-    }
-  });
+  const usages = readMonthUsage(tx, log, month, closing);
+  for await (const batch of batches(merged(usages, withPacks))) {
+    const lines = await splitBatch(counting, { common, own }, batch);
+    for (const each of lines) tally.add(each);
+    if (sink === undefined) continue;
+    await sink.allocations(
+      lines.flatMap(({ namespace, shares }) => shares.map((share) => ({ namespace, share }))),
+    );
+    await sink.packs(
+      lines.flatMap(({ namespace, rolls }) => rolls.map((roll) => ({ namespace, roll }))),
+    );
+  }
   const accounts = new LineDigest();
   for (const each of await readBillable(tx, log, month, { until: endOf(month), below: closing })) {
     const { account_id, subscription_id, namespace_id } = each;

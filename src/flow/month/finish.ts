@@ -122,7 +122,7 @@ async function unmetBy(
 ): Promise<string[]> {
   return await snapshot(sql, async (tx) => {
     const { index } = pinned;
-    const { conditions } = await readPinned({ sql, tx }, log, { index, closeDelayDays });
+    const { conditions } = await readPinned(tx, log, { index, closeDelayDays });
     return [...missingIn(conditions), ...(await missingSince(tx, log, pinned))];
   });
 }
@@ -132,7 +132,7 @@ async function figuresOf(
   { sql }: Finishing,
   of: { log: string; month: string; closing: bigint },
 ): Promise<Figures | string> {
-  const counted = await snapshot(sql, (tx) => countMonth({ sql, tx, ...of }));
+  const counted = await snapshot(sql, (tx) => countMonth({ tx, ...of }));
   const shown = await digestShown(sql, of.log, of.month);
   if (shown !== counted.rollups.sha256) return "rollups: they are not equal to a recount";
   return figuresFrom(counted);

@@ -3,7 +3,7 @@ import type { EntryOf } from "../../core/entry.ts";
 import type { Closing } from "../../core/month.ts";
 import type { Prefix } from "../../core/prefix.ts";
 import { readOpenBreaks } from "../../store/breaks.ts";
-import type { Sql, Transaction } from "../../store/connect.ts";
+import type { Transaction } from "../../store/connect.ts";
 import { readEntry } from "../../store/entries.ts";
 import { decodedAs } from "../usage/show.ts";
 import { type Condition, conditions, missingIn } from "./conditions.ts";
@@ -20,12 +20,12 @@ export interface Pinned {
 
 /** All that held when a month was cut off, or did not, is asked again by the entries before. */
 export async function readPinned(
-  { sql, tx }: { sql: Sql; tx: Transaction },
+  tx: Transaction,
   log: string,
   { index, closeDelayDays }: { index: bigint; closeDelayDays: bigint },
 ): Promise<Pinned> {
   const closing = decodedAs("month_closing", (await readEntry(tx, log, index)).bytes);
-  const prefix = await prefixAt(sql, log, index);
+  const prefix = await prefixAt(tx, log, index);
   const { closings } = await readStanding(tx, log);
   const before = closings.findLast((each) => each.index < index);
   const { at, body } = closing;

@@ -24,13 +24,13 @@ export async function writeRows(sql: Sql, log: string, end: MonthEnd): Promise<v
   const of = { log, month };
   await transact(sql, async (tx) => {
     await closeMonth(tx, log, month, closing);
-    const counted = await countMonth({ sql, tx, ...of, closing }, sinkInto(tx, of));
+    const counted = await countMonth({ tx, ...of, closing }, sinkInto(tx, of));
     const closed = decodedAs("month_closed", (await readEntry(tx, log, index)).bytes);
     const figures = figuresFrom(counted);
     const names = Object.keys(figures) as (keyof typeof figures)[];
     const other = names.find((name) => canonical(figures[name]) !== canonical(closed.body[name]));
     if (other !== undefined) throw new Error(`rows: ${other} of ${month} is not what was signed`);
-    const statement = await statementOf({ sql, tx, closed, counted });
+    const statement = await statementOf({ tx, closed, counted });
     await insertStatement(tx, { ...of, text: encodeStatement(statement) });
   });
 }

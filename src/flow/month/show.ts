@@ -4,7 +4,7 @@ import type { ConditionCode, Evidence } from "../../core/month/statement.ts";
 import type { Closing } from "../../core/month.ts";
 import { Problem } from "../../core/problem.ts";
 import { instantText, nextMonth } from "../../core/unit.ts";
-import type { Sql, Transaction } from "../../store/connect.ts";
+import type { Transaction } from "../../store/connect.ts";
 import { readEntry } from "../../store/entries.ts";
 import { readHeads } from "../../store/heads.ts";
 import { listLogs } from "../../store/logs.ts";
@@ -81,7 +81,7 @@ export async function showMonth(
       cutOff === undefined
         ? { below: head.size, at: laterOf(instantText(clock.now()), head.at) }
         : await placeOf(tx, log, cutOff);
-    const prefix = await prefixUpTo(sql, log, cutOff?.index ?? head.controlIndex);
+    const prefix = await prefixUpTo(tx, log, cutOff?.index ?? head.controlIndex);
     const found = await conditions({ tx, log, month, prefix, before, closeDelayDays, ...place });
     const state = shownMonth(standing, month);
     const beside = state.closed === undefined ? [await matching(tx, { log, month })] : [];
@@ -95,8 +95,8 @@ export async function showMonth(
   };
 }
 
-async function prefixUpTo(sql: Sql, log: string, index: bigint) {
-  return index < 0n ? await recall(sql, log) : await prefixAt(sql, log, index);
+async function prefixUpTo(tx: Transaction, log: string, index: bigint) {
+  return index < 0n ? await recall(tx, log) : await prefixAt(tx, log, index);
 }
 
 async function placeOf(tx: Transaction, log: string, { index }: Closing) {

@@ -1,7 +1,7 @@
 /** Which months of a log are cut off, and which of those are closed for ever. */
 import type { Closing } from "../../core/month.ts";
 import type { Prefix } from "../../core/prefix.ts";
-import type { Sql, Transaction } from "../../store/connect.ts";
+import type { Transaction } from "../../store/connect.ts";
 import { type MonthEnd, readMonthEnds } from "../../store/month-ends.ts";
 import { catchUp, recall } from "../log/recall.ts";
 import { readCommon } from "../quota/facts.ts";
@@ -24,8 +24,8 @@ export function pinnedIn({ closings, ends }: StandingMonths): Closing | undefine
 }
 
 /** The prefix of entries 0 … index, of which the last is of a control kind. */
-export async function prefixAt(sql: Sql, log: string, index: bigint): Promise<Prefix> {
-  const prefix = await recall(sql, log);
-  await catchUp(sql, prefix, index);
+export async function prefixAt(tx: Transaction, log: string, index: bigint): Promise<Prefix> {
+  const prefix = await recall(tx, log);
+  await catchUp(tx, prefix, index);
   return prefix;
 }

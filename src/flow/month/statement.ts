@@ -6,7 +6,7 @@ import { formatParts, formatRoll, formatSums } from "../../core/month/lines.ts";
 import type { Statement } from "../../core/month/statement.ts";
 import type { Prefix } from "../../core/prefix.ts";
 import { Tracking } from "../../core/unit.ts";
-import type { Sql, Transaction } from "../../store/connect.ts";
+import type { Transaction } from "../../store/connect.ts";
 import { readCorrections } from "../../store/month-figures.ts";
 import { decodedAs } from "../usage/show.ts";
 import { missingIn } from "./conditions.ts";
@@ -16,19 +16,17 @@ import { readPinned } from "./pinned.ts";
 type Closed = EntryOf<"month_closed">;
 
 interface Stating {
-  /** What control entries are read with, beside the transaction. */
-  sql: Sql;
   tx: Transaction;
   closed: Closed;
   counted: Counted;
 }
 
-export async function statementOf({ sql, tx, closed, counted }: Stating): Promise<Statement> {
+export async function statementOf({ tx, closed, counted }: Stating): Promise<Statement> {
   const { body, log } = closed;
   const { month } = body;
   const index = BigInt(body.closing);
   const closeDelayDays = BigInt(body.close_delay_days);
-  const pinned = await readPinned({ sql, tx }, log, { index, closeDelayDays });
+  const pinned = await readPinned(tx, log, { index, closeDelayDays });
   const { before, closing, conditions, prefix } = pinned;
   const [missing] = missingIn(conditions);
   if (missing !== undefined) throw new Error(`statement: missing ${missing}`);
