@@ -5,6 +5,11 @@
 alter table usage_buckets
   add column adjustment_compute_ms numeric(46, 6) not null default 0.000000;
 
+-- A service from before this one would fold entries without their adjustments, and nobody would fold them
+-- again. It names the key by its name of before, so that its fold fails, be there anything to fold or not.
+alter table usage_buckets
+  rename constraint usage_buckets_pkey to usage_buckets_of_charges;
+
 -- Months that are no longer read from buckets: written with their rows, by `closeMonth` and `rebuild`.
 create table closed_months (
   log text not null,

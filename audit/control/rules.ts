@@ -70,7 +70,7 @@ function propose({ decided }: State, body: Body<"proposal">, turn: Turn): void {
 
 function approve({ decided }: State, body: Body<"approval">, turn: Turn): void {
   const proposal = decided.proposals.get(BigInt(body.proposal));
-  const open = proposal !== undefined && turn.at <= proposal.expires_at;
+  const open = proposal !== undefined && turn.at < proposal.expires_at;
   const detail = `entry ${body.proposal} is no proposal that is open at ${turn.at}`;
   turn.expect(open, "approval-proposal", detail);
   decided.proposals.delete(BigInt(body.proposal));
@@ -120,7 +120,7 @@ function endProposal({ decided }: State, body: Body<"proposal_ended">, turn: Tur
   if (outcome === "withdrawn") turn.expect(by === proposer, "proposal-end", `withdrawn by ${by}`);
   if (outcome === "refused") turn.expect(by !== proposer, "same-person", `${by} refused its own`);
   if (outcome === "expired") {
-    turn.expect(turn.at > expires_at, "proposal-end", `it holds until ${expires_at}`);
+    turn.expect(turn.at >= expires_at, "proposal-end", `it holds until ${expires_at}`);
   }
   decided.proposals.delete(BigInt(index));
   const said = { action, outcome, proposal: index, proposer, decider: by, reason, ticket };

@@ -123,10 +123,15 @@ export function startBackground(options: {
       await appender.close();
       await sealDirty(sealer, onFailure);
       onRound();
-      const unfolded = (error: unknown): void => log.error({ err: error }, "refresh");
-      await refresh({ sql, clock, onLeft: unfolded }).catch(unfolded);
+      await foldRest(sealer, log);
     },
   };
+}
+
+/** What was sealed last, in its figures as far as they go. */
+async function foldRest({ sql, clock }: Pick<Sealer, "sql" | "clock">, log: Logger): Promise<void> {
+  const failed = (error: unknown): void => log.error({ err: error }, "refresh");
+  await refresh({ sql, clock, onLeft: failed }).catch(failed);
 }
 
 function startFolding(

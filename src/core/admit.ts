@@ -4,6 +4,7 @@
  * the caller.
  */
 import { CONTROL_RULES } from "./admit-control.ts";
+import { EVIDENCE_RULES } from "./admit-evidence.ts";
 import { needsNone } from "./approval.ts";
 import { readAttestation, readClaim, readRotation } from "./claim.ts";
 import { BODY, BODY_BYTES_MAX, type Body, type Kind } from "./entry.ts";
@@ -41,6 +42,7 @@ const RULES: { readonly [K in Kind]?: Rule<K> } = {
     if (!isLogKey(prefix.id, body)) throw new Problem("inadmissible-key");
   },
   ...CONTROL_RULES,
+  ...EVIDENCE_RULES,
 };
 
 /** @throws Problem with the code of the first rule that the entry breaks; `at` is the entry's own */

@@ -40,6 +40,21 @@ export async function readOpenBreaks(
   `;
 }
 
+/** Undefined: the entry is no break. */
+export async function readBreakState(
+  tx: Transaction,
+  log: string,
+  index: bigint,
+): Promise<"open" | "ended" | undefined> {
+  const [row] = await tx<{ state: "open" | "ended" }[]>`
+    select case when e.break is null then 'open' else 'ended' end as state
+    from breaks as b
+    left join break_ends as e on e.log = b.log and e.break = b.index
+    where b.log = ${log} and b.index = ${index}
+  `;
+  return row?.state;
+}
+
 /** Which of these breaks were opened already, ended or not, by fingerprint (base64). */
 export async function readFingerprints(
   tx: Sql | Transaction,

@@ -11,7 +11,7 @@ export async function fold(tx: Transaction, lag: Lag): Promise<number> {
   const changed = await tx`
     insert into usage_buckets as b (${columns(tx)})
     ${summed(tx, lag)}
-    on conflict on constraint usage_buckets_pkey do update
+    on conflict on constraint usage_buckets_of_charges do update
       set
         jobs = b.jobs + excluded.jobs,
         duration_ms = b.duration_ms + excluded.duration_ms,

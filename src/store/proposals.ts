@@ -1,4 +1,5 @@
 /** Tables `proposals` and `proposal_ends`, and which entry came of an approval (migrations/0008). */
+import { plainColumn } from "./columns.ts";
 import type { Sql, Transaction } from "./connect.ts";
 
 export const PROPOSAL_OUTCOMES = ["approved", "refused", "withdrawn", "expired"] as const;
@@ -60,16 +61,30 @@ export async function readProposals(
     limit ${limit}`;
 }
 
-/** Of all logs those that nobody has decided about in time. */
+/** How many of a log nothing has ended yet. */
+export async function countOpen(tx: Reader, log: string): Promise<bigint> {
+  const [row] = await tx<{ open: bigint }[]>`
+    select count(*) as open
+    from proposals p
+    where p.log = ${log}
+      and not exists (
+        select
+        from proposal_ends e
+        where e.log = p.log and e.proposal = p.index
+      )`;
+  return row?.open ?? 0n;
+}
+
+/** Of all logs but these those that nobody has decided about in time, those that ended first in front. */
 export async function readOverdue(
   sql: Reader,
-  now: string,
-  limit: number,
+  { now, without, limit }: { now: string; without: readonly string[]; limit: number },
 ): Promise<{ log: string; index: bigint }[]> {
   return await sql<{ log: string; index: bigint }[]>`
     select p.log, p.index
     from proposals p
     where p.expires_at <= ${now}::text::timestamptz
+      and p.log <> all(${plainColumn(without)}::text::text[])
       and not exists (
         select
         from proposal_ends e

@@ -17,7 +17,7 @@ interface Place {
   by: string;
 }
 
-/** @throws Problem `not-found`, `proposal-ended`, `proposal-expired` */
+/** @throws Problem `not-found`, `proposal-ended`, `proposal-expired`, `same-person` */
 export async function refuse(
   controlling: Pick<Controlling, "appender" | "random">,
   place: Place,
@@ -26,7 +26,7 @@ export async function refuse(
   return await end(controlling, place, "refused", ending);
 }
 
-/** @throws Problem as `refuse` does; `not-found` for a proposal of somebody else */
+/** @throws Problem as `refuse` does; but `not-found` for a proposal of somebody else */
 export async function withdraw(
   controlling: Pick<Controlling, "appender" | "random">,
   place: Place,
@@ -43,7 +43,10 @@ async function end(
 ): Promise<Receipt> {
   return await appender.together(log, async (put, held) => {
     const proposal = await openProposal(held, index);
-    if (outcome === "withdrawn" && proposal.body.by !== by) throw new Problem("not-found");
+    const own = proposal.body.by === by;
+    if (outcome === "withdrawn" && !own) throw new Problem("not-found");
+    // A refusal says that a second person has looked.
+    if (outcome === "refused" && own) throw new Problem("same-person");
     const body = { by, outcome, proposal: String(index), reason, salt: salt(random) };
     return await put("proposal_ended", body);
   });

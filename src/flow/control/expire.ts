@@ -37,20 +37,30 @@ export async function expireLoop(
   }
 }
 
-/** One round; how many proposals it ended. */
+/** One round; how many proposals it ended. A log that cannot be written is told, and keeps no other waiting. */
 export async function expire(
   { sql, appender, random, clock }: Expiring,
   onFailure: (error: unknown, log: string) => void,
 ): Promise<number> {
+  const now = instantText(clock.now());
+  const left = new Set<string>();
   let ended = 0;
-  for (const { log, index } of await readOverdue(sql, instantText(clock.now()), PAGE)) {
-    try {
-      ended += await endOverdue({ appender, random }, log, index);
-    } catch (error) {
-      onFailure(error, log);
+  for (;;) {
+    const overdue = await readOverdue(sql, { now, without: [...left], limit: PAGE });
+    if (overdue.length === 0) return ended;
+    for (const { log, index } of overdue) {
+      if (left.has(log)) continue;
+      try {
+        const ends = await endOverdue({ appender, random }, log, index);
+        // By the clock of entries it is not over yet.
+        if (ends === 0) left.add(log);
+        ended += ends;
+      } catch (error) {
+        left.add(log);
+        onFailure(error, log);
+      }
     }
   }
-  return ended;
 }
 
 async function endOverdue(

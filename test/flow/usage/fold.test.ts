@@ -187,6 +187,16 @@ test("a log that cannot be folded stays behind alone, and is told until it can",
   expect(await watermarkOf(bad.log)).toBe(bad.size);
 });
 
+test("a service from before adjustments folds nothing, so that none is passed by", async () => {
+  const before = db.writer`
+    insert into usage_buckets as b
+    select *
+    from usage_buckets
+    where false
+    on conflict on constraint usage_buckets_pkey do update set jobs = b.jobs + excluded.jobs`;
+  await expect(before).rejects.toThrow('constraint "usage_buckets_pkey"');
+});
+
 test("the loop refreshes until it is stopped, and outlives a refresh that fails", async () => {
   const stop = new AbortController();
   const broken = Object.assign(Object.create(db.writer), {

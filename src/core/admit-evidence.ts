@@ -1,0 +1,46 @@
+/** The rules of `admit` for what others saw and what controls did: about what is over, and of one piece. */
+import type { Rule } from "./admit.ts";
+import { misshapen } from "./problem.ts";
+
+const dayOf = (at: string): string => at.slice(0, "YYYY-MM-DD".length);
+
+/** A list of what was done until a moment that has not come would not be all of it. */
+const coverage: Rule<"coverage"> = (_, { from, to }, at) => {
+  if (from >= to || to > at) misshapen("coverage", "to");
+};
+
+/** That the entry that shows it stands before those say who see it (flow/reconcile/end.ts). */
+const breakResolved: Rule<"break_resolved"> = (_, { evidence, outcome }) => {
+  if (outcome === "healed" && evidence === "") misshapen("break_resolved", "evidence");
+};
+
+const sourceCount: Rule<"source_count"> = (_, { day }, at) => {
+  if (day > dayOf(at)) misshapen("source_count", "day");
+};
+
+/** Rows may still come to a day that is not over. */
+const accessDigest: Rule<"access_digest"> = (_, { day, lines }, at) => {
+  if (day >= dayOf(at)) misshapen("access_digest", "day");
+  if (lines === "0") misshapen("access_digest", "lines");
+};
+
+const accessReview: Rule<"access_review"> = (_, { from, kept, principals, to }, at) => {
+  if (from > to || to > dayOf(at)) misshapen("access_review", "to");
+  if (BigInt(kept) > BigInt(principals)) misshapen("access_review", "kept");
+};
+
+const verification: Rule<"verification"> = (_, { day, findings, from, outcome, to }, at) => {
+  if (day > dayOf(at)) misshapen("verification", "day");
+  const [first, end] = [BigInt(from), BigInt(to)];
+  if (outcome === "nothing" ? first !== end : first >= end) misshapen("verification", "to");
+  if ((outcome === "failed") !== (findings !== "0")) misshapen("verification", "findings");
+};
+
+export const EVIDENCE_RULES = {
+  coverage,
+  break_resolved: breakResolved,
+  source_count: sourceCount,
+  access_digest: accessDigest,
+  access_review: accessReview,
+  verification,
+} as const;
