@@ -1,6 +1,6 @@
 /** The rules of `admit` for the entries by which two persons decide. */
 import type { Rule } from "./admit.ts";
-import { contentShape, hasApprover, parseContent } from "./approval.ts";
+import { contentShape, hasApprover, isSayable, parseContent } from "./approval.ts";
 import { readIdToken } from "./id-token.ts";
 import { misshapen, Problem } from "./problem.ts";
 import { epochMs } from "./unit.ts";
@@ -22,8 +22,9 @@ const mode: Rule<"mode"> = (prefix, { billing_from, control, sources }, at) => {
   if (sources.some((source) => source.startsWith(OWN_SOURCE))) misshapen("mode", "sources");
 };
 
-/** Without an approver nothing could ever be decided again. */
+/** Without an approver nothing could ever be decided again, nor could what nobody can propose. */
 const roleMapping: Rule<"role_mapping"> = (prefix, { grants }) => {
+  if (!isSayable({ grants })) throw new Problem("too-large", { kind: "role_mapping" });
   if (prefix.control === "dual" && !hasApprover(grants)) throw new Problem("approver-needed");
   // Any other role sees all of its log, so that a bound on it would only look like one.
   if (grants.some(({ namespaces, role }) => role !== "viewer" && namespaces !== "*")) {

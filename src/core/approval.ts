@@ -3,13 +3,13 @@
  * in, and which changes need none. What the approver's ID token must say is in `id-token.ts`.
  */
 import { z } from "zod";
-import type { Action, MappedRole } from "./control.ts";
+import { type Action, CONTENT_CHARS_MAX, type MappedRole } from "./control.ts";
 import { justAfter } from "./effective.ts";
 import { BODY, type Body, type Kind } from "./entry.ts";
 import type { Hash } from "./hash.ts";
 import { canonical, type Json, parseCanonical } from "./json.ts";
 import type { Prefix } from "./prefix.ts";
-import { encodeBase64url, encodeUtf8 } from "./text.ts";
+import { encodeBase64url, encodeUtf8, utf8Length } from "./text.ts";
 
 /** Who somebody is to an issuer of tokens; `subject` is opaque there too. */
 export interface Person {
@@ -51,6 +51,11 @@ export function contentShape(action: Action): z.ZodType<Content> {
 export function parseContent(text: string): Content | undefined {
   const value = parseCanonical(encodeUtf8(text));
   return typeof value === "object" && !Array.isArray(value) ? value : undefined;
+}
+
+/** Whether a proposal has room for it, as the text that it would be there, beside an effect of this size. */
+export function isSayable(content: Content): boolean {
+  return utf8Length(canonical(canonical(content))) <= CONTENT_CHARS_MAX;
 }
 
 /** The content of a proposal that stands. @throws Error for one that was never let in */

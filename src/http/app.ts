@@ -1,7 +1,7 @@
 /** All routes over the verbs that they call. */
 import type { HttpBindings } from "@hono/node-server";
 import type { Hono } from "hono";
-import type { Approving } from "../flow/control/approve.ts";
+import type { Controlling } from "../flow/control/propose.ts";
 import type { Keyring } from "../flow/key/keyring.ts";
 import type { ServiceVersion } from "../flow/log/announce.ts";
 import type { Creating } from "../flow/log/create.ts";
@@ -35,7 +35,7 @@ import { runnerRoutes } from "./runner.ts";
 
 export interface Services {
   flow: Ingesting & Creating & { service: ServiceVersion; keyring: Keyring; quota: Quotaing };
-  control: Approving & Opening;
+  control: Controlling & Opening;
   months: Monthing;
   reading: Showing & Parameters<typeof usage>[0];
   serving: Serving;

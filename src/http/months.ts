@@ -2,6 +2,7 @@
 
 import type { Statement } from "../core/month/statement.ts";
 import { MonthText } from "../core/unit.ts";
+import { assertClosable } from "../flow/month/closable.ts";
 import { close } from "../flow/month/close.ts";
 import { type Finishing, finishMonth } from "../flow/month/finish.ts";
 import {
@@ -29,7 +30,7 @@ export interface Monthing {
 }
 
 export function monthRoutes(router: Router, services: Services): void {
-  const { flow, months, reading } = services;
+  const { control, flow, months, reading } = services;
   const { closeDelayDays } = months.finishing;
 
   router.guarded("GET /v1/months/:log", async (ask, caller) => {
@@ -42,6 +43,7 @@ export function monthRoutes(router: Router, services: Services): void {
 
   router.guarded("POST /v1/months/:log/:month/close", async (ask, caller) => {
     const { log, month } = monthOf(ask, caller);
+    await assertClosable(control, log, { month });
     return answerReceipt(
       await close({ ...flow, closeDelayDays }, { log, by: caller.id }, { month }),
     );

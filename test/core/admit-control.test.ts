@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { CONTENT_CHARS_MAX } from "../../src/core/control.ts";
 import type { Body, Kind } from "../../src/core/entry.ts";
 import { canonical } from "../../src/core/json.ts";
 import { Problem } from "../../src/core/problem.ts";
@@ -72,6 +73,25 @@ test("under dual control a mapping without an approver would be the last", () =>
   const dual = new History({ control: "dual" });
   expect(answer("role_mapping", body, dual)).toBe("approver-needed");
   expect(answer("role_mapping", { ...body, grants: [APPROVER] }, dual)).toBe("admitted");
+});
+
+test("a mapping that no proposal could say is never written", () => {
+  const viewers = (count: number) => {
+    const value = "x".repeat(100);
+    return Array.from({ length: count }, () => ({ ...APPROVER, role: "viewer" as const, value }));
+  };
+  const mapping = (count: number) => ({
+    ...{ ...SEALED, approval: "" },
+    grants: [APPROVER, ...viewers(count)],
+  });
+  const sizes = Array.from({ length: 128 }, (_, count) => mapping(count));
+  const admitted = sizes.filter((body) => answer("role_mapping", body) === "admitted");
+  const most = admitted.at(-1) ?? mapping(0);
+  expect(answer("role_mapping", mapping(admitted.length))).toBe("too-large");
+  const content = canonical({ grants: most.grants });
+  expect(content.length).toBeGreaterThan(CONTENT_CHARS_MAX * 0.75);
+  const proposal = { ...PROPOSAL, action: "role_mapping" as const, content, effect: content };
+  expect(answer("proposal", proposal)).toBe("admitted");
 });
 
 test("only a viewer is bound to namespaces", () => {

@@ -162,34 +162,6 @@ test("a system that the mode names changes limits without a person, and one that
   expect(coded(await set("gitlab"))).toEqual([409, "approval-required"]);
 });
 
-test("who decides about money is no system, whatever else their token says", async () => {
-  await desk.systems(["gitlab"]);
-  const { namespace_id: _, ...limit } = desk.limit({ source: "gitlab" });
-  const { log } = desk;
-  const paid = { account_id: "a", source: "gitlab", source_version: "1" };
-  const bought = { minutes: "1", namespace_id: "7", pack_id: "p", source: "gitlab" };
-  const said = { class: "community", effective_from: "2027-01-01T00:00:00.000Z", project_id: "5" };
-  const asked = [
-    [`PUT /v1/quotas/${log}/7`, limit],
-    ["POST /v1/packs", { log, ...bought, source_version: "1" }],
-    [`PUT /v1/accounts/${log}/7`, paid],
-    [`PUT /v1/accounts/${log}`, paid],
-    [`POST /v1/logs/${log}/project_classes`, { ...said, source: "gitlab" }],
-  ] as const;
-  for (const role of ["finance", "approver", "operator"] as const) {
-    const token = await desk.issuer.bearer("8", ["platform", role]);
-    for (const [route, json] of asked) {
-      const answer = await ask(desk.house, route, { token, json });
-      expect(coded(answer)).toEqual([409, "approval-required"]);
-    }
-  }
-  const token = await desk.issuer.bearer("9", ["platform", "auditor"]);
-  for (const [route, json] of asked) {
-    expect((await ask(desk.house, route, { token, json })).status).toBe(201);
-  }
-  await desk.systems([]);
-});
-
 test("a runner that is billed is enrolled directly behind its approval", async () => {
   const content = {
     claim_until: "2027-01-01T00:00:00.000Z",
@@ -231,6 +203,7 @@ test("roles change by two persons, and never so that nobody could approve", asyn
   const opened = await desk.opened({ action: "role_mapping", content: fewer });
   const shown = await desk.show(opened);
   expect(JSON.parse(String(shown.json["effect"]))).toEqual({
+    stands: "1",
     taken: grants.filter(({ role }) => role === "witness"),
   });
   expect((await desk.approve(opened)).status).toBe(201);

@@ -16,7 +16,6 @@ import { adjustmentEffect } from "../money/adjust.ts";
 import { conditionsAtHead } from "../month/close.ts";
 import { decodedAs } from "../usage/show.ts";
 import type { Deciding } from "./rules.ts";
-import { newestMapping } from "./standing.ts";
 
 type Served = "approval" | "by" | "salt" | "effective_from";
 /** A body as a proposal has it. */
@@ -133,11 +132,14 @@ function changed(before: Factors, after: Factors): Content {
   return Object.fromEntries(lines.filter(([name]) => before[name] !== after[name]));
 }
 
-/** What is given is in the content; here is what nobody holds any more. */
+/** What is given is in the content; here is whose place it takes, and what nobody holds any more. */
 async function mapped({ tx, prefix }: Deciding, { grants }: Asked<"role_mapping">) {
   const kept = grants.map((grant) => canonical(grant));
-  const before = (await newestMapping(tx, prefix.id)) ?? [];
-  return { taken: before.filter((grant) => !kept.includes(canonical(grant))) };
+  const found = await readNewest(tx, prefix.id, "role_mapping");
+  if (found === undefined) return { stands: "", taken: [] };
+  const { body, index } = decodedAs("role_mapping", found.bytes);
+  const taken = body.grants.filter((grant) => !kept.includes(canonical(grant)));
+  return { stands: String(index), taken };
 }
 
 async function seen({ tx, prefix }: Deciding): Promise<Content> {

@@ -9,17 +9,23 @@ import { isAddress } from "../../core/id-token.ts";
 import { canonical } from "../../core/json.ts";
 import { Problem } from "../../core/problem.ts";
 import { epochMs, instantText } from "../../core/unit.ts";
+import type { Sql } from "../../store/connect.ts";
+import { countOpen } from "../../store/proposals.ts";
+import type { Issuer } from "../authenticate.ts";
 import type { Random } from "../clock.ts";
 import type { Keyring } from "../key/keyring.ts";
 import type { Appender } from "../log/append.ts";
 import { salt } from "../log/chain.ts";
 import type { Receipt } from "../log/commit-entry.ts";
+import { assertClosable } from "../month/closable.ts";
 import type { Asking } from "../quota/ask.ts";
-import { assemble, assertAllowed, readAsked, type Sealed, write } from "./assemble.ts";
-import { type Asked, EFFECTS } from "./effects.ts";
-import type { Deciding } from "./rules.ts";
+import { assemble, assertAllowed, readAsked, write } from "./assemble.ts";
+import { effectText } from "./effect-text.ts";
+import type { Asked } from "./effects.ts";
 import { takeEffect } from "./take-effect.ts";
 
+/** Of one log at a time: who decides must be able to look at each. */
+const OPEN_MAX = 1_000n;
 const DAY_SECONDS = 86_400;
 const EXPIRES_IN_S = 7 * DAY_SECONDS;
 const { reason, ticket } = BODY.proposal.shape;
@@ -43,6 +49,10 @@ export interface Controlling {
   keyring: Keyring;
   /** Whole days between a month's end and its cut-off. */
   closeDelayDays: bigint;
+  /** Whose tokens this service can verify. */
+  issuers: readonly Issuer[];
+  /** As writer. */
+  sql: Sql;
   random: Random;
   quota: Asking;
 }
@@ -74,47 +84,37 @@ export async function propose(
   { log, by, person }: Asker & { log: string },
   input: NewProposal,
 ): Promise<Proposed> {
-  const { appender, closeDelayDays, keyring, random } = controlling;
+  const { appender, closeDelayDays, issuers, keyring, random } = controlling;
   const content = readAsked(input.action, input.content);
+  const sealed = { by, salt: salt(random) };
+  if (input.action === "month_closing") {
+    await assertClosable(controlling, log, content as Asked<"month_closing">);
+  }
   const proposed = await appender.together(log, async (put, held): Promise<Proposed> => {
-    const deciding = { ...held, closeDelayDays, keyring };
-    const effect = canonical({ ...(await effectOf(deciding, input.action, content)) });
-    const sealed = { by, salt: salt(random) };
-    if (held.prefix.control === "single") {
-      const asked = { content, sealed: { ...sealed, approval: "" } };
+    const deciding = { ...held, closeDelayDays, issuers, keyring };
+    const isSingle = held.prefix.control === "single";
+    // Of the approval it is asked when there is one.
+    const written = { ...sealed, approval: isSingle ? "" : "0" };
+    const body = await assemble(deciding, input.action, content, written);
+    // Before all that takes its time under the head's lock.
+    admit(held.prefix, input.action, body, held.at);
+    if (isSingle) {
+      const effect = await effectText(deciding, input.action, content);
+      const asked = { content, sealed: written };
       return { ...(await write(put, deciding, input.action, asked)), state: "done", effect };
     }
-    await assertWritable(deciding, input.action, content, sealed);
-    const body = proposalOf(input, { content, effect, person, at: held.at });
-    const receipt = await put("proposal", { ...body, ...sealed });
-    const { expires_at } = body;
+    if ((await countOpen(held.tx, log)) >= OPEN_MAX) throw new Problem("proposals-open");
+    await assertAllowed(deciding, input.action, body);
+    const effect = await effectText(deciding, input.action, content);
+    const proposal = proposalOf(input, { content, effect, person, at: held.at });
+    const receipt = await put("proposal", { ...proposal, ...sealed });
+    const { expires_at } = proposal;
     return { ...receipt, state: "open", effect, nonce: nonceOf(receipt.leaf), expires_at };
   });
   if (proposed.state === "done") {
     await takeEffect(controlling, { log, action: input.action, content }, proposed);
   }
   return proposed;
-}
-
-async function effectOf<A extends Action>(
-  deciding: Deciding,
-  action: A,
-  content: Content,
-): Promise<Content> {
-  // The shape of the action has let the content in.
-  return await EFFECTS[action](deciding, content as Asked<A>);
-}
-
-/** By all rules but that of the approval, which is asked when there is one. */
-async function assertWritable(
-  deciding: Deciding,
-  action: Action,
-  content: Content,
-  sealed: Omit<Sealed, "approval">,
-): Promise<void> {
-  const body = await assemble(deciding, action, content, { ...sealed, approval: "0" });
-  admit(deciding.prefix, action, body, deciding.at);
-  await assertAllowed(deciding, action, body);
 }
 
 function proposalOf(

@@ -14,7 +14,7 @@ export const ConflictEnd = BODY.conflict_resolved.pick({
 });
 
 type Served = "approval" | "by" | "salt";
-export type Resolving = Omit<Controlling, "quota">;
+export type Resolving = Omit<Controlling, "quota" | "sql">;
 
 interface Asked {
   log: string;
@@ -41,13 +41,13 @@ export async function resolveConflict(
 }
 
 async function resolve(
-  { appender, closeDelayDays, keyring, random }: Resolving,
+  { appender, closeDelayDays, issuers, keyring, random }: Resolving,
   { log, by }: Asked,
   action: "conflict_resolved" | "hold_resolved",
   content: Readonly<Record<string, string>>,
 ): Promise<Receipt> {
   return await appender.together(log, async (put, held) => {
-    const deciding = { ...held, closeDelayDays, keyring };
+    const deciding = { ...held, closeDelayDays, issuers, keyring };
     const sealed = { approval: "", by, salt: salt(random) };
     return await write(put, deciding, action, { content, sealed });
   });

@@ -53,7 +53,7 @@ export const CONTROL = {
     summary: "Ask for what a second person must approve; what it would do comes with the answer",
     body: json(LogProposal),
     success: { 201: json(OpenedProposal) },
-    problems: [...OF_ACTIONS, ...WRITING],
+    problems: ["proposals-open", ...OF_ACTIONS, ...WRITING],
   },
   "GET /v1/proposals": {
     summary: "Proposals of a log, newest first",
@@ -70,13 +70,20 @@ export const CONTROL = {
     summary: "Approve, by a fresh ID token whose nonce is that of the proposal",
     body: json(IdToken),
     success: { 201: json(Approval) },
-    problems: ["same-person", "invalid-approval", ...OF_DECISIONS, ...OF_ACTIONS, ...WRITING],
+    problems: [
+      "same-person",
+      "invalid-approval",
+      "proposal-outdated",
+      ...OF_DECISIONS,
+      ...OF_ACTIONS,
+      ...WRITING,
+    ],
   },
   "POST /v1/proposals/:log/:index/refusal": {
-    summary: "Refuse a proposal",
+    summary: "Refuse a proposal of somebody else",
     body: json(Ending),
     success: { 201: json(Receipt) },
-    problems: [...OF_DECISIONS, ...WRITING],
+    problems: ["same-person", ...OF_DECISIONS, ...WRITING],
   },
   "POST /v1/proposals/:log/:index/withdrawal": {
     summary: "Take a proposal of your own back",

@@ -94,7 +94,7 @@ export function creditingOf(door: Door, sql: Sql): Crediting & { close(): Promis
   const live = openLive({ process: openLiveProcess(), clock, failed });
   const quota = { ledger, live, clock, seen: new Seen() };
   const { appender, keyring, random } = door;
-  const parts = { appender, keyring, random, quota, sql, clock, closeDelayDays: 3n };
+  const parts = { appender, keyring, random, quota, sql, clock, closeDelayDays: 3n, issuers: [] };
   return { ...parts, close: () => ledger.close() };
 }
 

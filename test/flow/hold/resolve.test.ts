@@ -66,7 +66,7 @@ function endHold(
   outcome: "released" | "rejected",
   by: Door = door,
 ): Promise<string> {
-  const resolving = { ...by, closeDelayDays: 3n };
+  const resolving = { ...by, closeDelayDays: 3n, issuers: [] };
   return told(resolveHold(resolving, { log, by: "p_f" }, { ...WHY, hold: hold ?? "", outcome }));
 }
 
@@ -76,7 +76,9 @@ function endConflict(
   outcome: "stands" | "corrected",
 ): Promise<string> {
   const end = { ...WHY, conflict: conflict ?? "", outcome };
-  return told(resolveConflict({ ...door, closeDelayDays: 3n }, { log, by: "p_f" }, end));
+  return told(
+    resolveConflict({ ...door, closeDelayDays: 3n, issuers: [] }, { log, by: "p_f" }, end),
+  );
 }
 
 async function submitted(...texts: string[]): Promise<{ codes: string[]; indices: string[] }> {
