@@ -67,14 +67,14 @@ export async function pullStep(pulling: Pulling): Promise<Pulled | undefined> {
     await walk(pulling, gitlab, step);
     return { log, runner };
   } catch (error) {
+    const failures = step.failures + 1;
     if (!(error instanceof GitLabError)) {
-      await movePull(sql, step, { ...step, restMs: 0 });
+      await movePull(sql, step, { ...step, failures, restMs: backoff(pulling, step.failures) });
       throw error;
     }
     // A page that is no longer there: its cursor has run out, and the walk begins anew.
     const over = error.missing && step.next !== undefined && step.next !== firstPage(runner);
     const { next, walkTo } = over ? { next: undefined, walkTo: undefined } : step;
-    const failures = step.failures + 1;
     const restMs = Math.max(error.restMs, backoff(pulling, step.failures));
     await movePull(sql, step, { walkTo, next, failures, restMs });
     return { log, runner, failure: error };

@@ -29,7 +29,9 @@ const Id = z
   .instanceof(LosslessNumber)
   .transform(({ value }) => value)
   .pipe(IntegerText);
-const Time = z.string().transform(instantOf).pipe(z.string());
+const Time = z.string().regex(TIME).transform(instantOf);
+/** What lies outside is no time of a job's, and may have no instant of four digits. */
+const [FIRST_YEAR, LAST_YEAR] = [1970, 9998];
 /** A negative one is a clock that stepped: as good as none. */
 const Duration = z.instanceof(LosslessNumber).transform(({ value }) => durationMs(value));
 const Identified = z.object({ id: Id });
@@ -106,13 +108,14 @@ function given<K extends keyof SeenJob>(
   return value === null || value === undefined ? {} : { [name]: value };
 }
 
+/** Undefined for what is no instant, or none that a job can have: as good as none, and the others are read. */
 function instantOf(text: string): string | undefined {
   const [, day, time, fraction = "", offset] = TIME.exec(text) ?? [];
-  if (day === undefined) return undefined;
   const zone = offset === "UTC" ? "Z" : offset;
   // To milliseconds, never up: what ended within a month stays in it.
   const epoch = Date.parse(`${day}T${time}${fraction.slice(0, 4)}${zone}`);
-  return Number.isNaN(epoch) ? undefined : instantText(epoch);
+  const year = new Date(epoch).getUTCFullYear();
+  return year >= FIRST_YEAR && year <= LAST_YEAR ? instantText(epoch) : undefined;
 }
 
 function parsed(text: string): unknown {

@@ -9,14 +9,17 @@ import { type Taking, take } from "./take.ts";
 
 export const UPLOADED_MAX = 1_000;
 
+/** Up to the year 9998: a grace after it is an instant, too. */
+const JobTime = InstantText.refine((text) => text >= "1970" && text < "9999");
+
 const UploadedJob = z.strictObject({
   job_id: IntegerText,
   runner_id: IntegerText,
   project_id: IntegerText.exactOptional(),
   namespace_id: IntegerText.exactOptional(),
   status: Word.min(1),
-  started_at: InstantText.exactOptional(),
-  finished_at: InstantText.exactOptional(),
+  started_at: JobTime.exactOptional(),
+  finished_at: JobTime.exactOptional(),
   /** Seconds, in decimal as GitLab has them. */
   duration: z
     .string()

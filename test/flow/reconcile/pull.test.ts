@@ -258,6 +258,27 @@ test("a cursor that has run out begins the walk anew, and what cannot be read is
   expect((await pullStep(pulling))?.failure).toMatchObject({ reason: "unreadable" });
 });
 
+test("a time that no job can have is as good as none, and keeps no other job of its page from being known", async () => {
+  const finished_at = [
+    "9999-12-31T23:59:59-23:00",
+    "0000-01-01T00:00:00+23:00",
+    "2026-13-01T00:00:00Z",
+  ];
+  standIn.jobs = [jobOf(1, 0), ...finished_at.map((at, i) => jobOf(2 + i, 0, { finished_at: at }))];
+  expect((await walked()).refused).toEqual([]);
+  expect(await storedIds()).toHaveLength(4);
+  expect(await coverages()).toHaveLength(1);
+});
+
+test("what fails on our side is waited out, too", async () => {
+  standIn.jobs = jobsOf(1, 0);
+  await pullStep(pulling);
+  const failing = () => Promise.reject(new Error("down"));
+  const appender = { ...pulling.appender, prefix: failing };
+  await expect(pullStep({ ...pulling, appender })).rejects.toThrow("down");
+  expect(await pullStep(pulling)).toBeUndefined();
+});
+
 test("a next page that is elsewhere is not asked for: the token would go there", async () => {
   standIn.jobs = [jobOf(1, 0)];
   standIn.headers = { link: '<http://127.0.0.1:1/api/v4/runners/700/jobs?x>; rel="next"' };
