@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { ROLES } from "../../src/core/control.ts";
 import { PROBLEMS } from "../../src/core/problem.ts";
@@ -82,5 +83,25 @@ test("a status is of success or of problems, and a problem's has its codes and n
         expect(shape?.safeParse({ ...valid, code }).success).toBe(documented);
       }
     }
+  }
+});
+
+test("whatever rules and effects of an action refuse is in the contract of who proposes and who approves", () => {
+  const folder = new URL("../../src/flow/control/", import.meta.url);
+  const read = (path: string): string => readFileSync(new URL(path, folder), "utf8");
+  const beside = ["rules.ts", "effects.ts"].flatMap((path) =>
+    [...read(path).matchAll(/^import \{.*from "(\.[^"]*)";$/gm)].map(([, name]) => name ?? ""),
+  );
+  const judging = beside.filter((path) => !/\/store\/|\/problem\.ts$/.test(path));
+  const files = new Set(["rules.ts", "../../core/adjustment.ts", ...judging]);
+  const thrown = new Set(
+    [...files].flatMap((path) =>
+      [...read(path).matchAll(/new Problem\("([a-z-]+)"/g)].map(([, code]) => code ?? ""),
+    ),
+  );
+  expect(thrown).toContain("month-not-ready");
+  for (const route of ["POST /v1/proposals", "POST /v1/proposals/:log/:index/approval"] as const) {
+    const listed: readonly string[] = [...problemsOf(route).values()].flat();
+    expect([...thrown].filter((code) => !listed.includes(code))).toEqual([]);
   }
 });
