@@ -14,6 +14,7 @@ import { missLines } from "./money/credit-run.ts";
 import { Ledger } from "./money/ledger.ts";
 import { AdjustmentLines } from "./money/lines.ts";
 import { type Figure, startMoney } from "./money/state.ts";
+import { missAnchors } from "./month/anchored.ts";
 import { ClosedMonths } from "./month/closing.ts";
 import { admit } from "./prefix/admission.ts";
 import type { Outcome } from "./prefix/rule.ts";
@@ -102,8 +103,8 @@ export class Books {
     await this.#tokens.settle();
   }
 
-  /** What only all entries together can say. `size` of them were covered. */
-  close(size: bigint): Closed {
+  /** What only all entries together can say. `size` of them were covered, and `held` by known witnesses. */
+  close(size: bigint, held: bigint): Closed {
     const { findings, open } = this.#outcome;
     this.#accounts.check(findings, this.#standing);
     this.#jobs.check(findings);
@@ -114,7 +115,7 @@ export class Books {
     const keys = this.#counters.check(findings);
     for (const check of this.#figures) check.check(size, findings, open);
     const { judgement, state } = this.#judges ?? {};
-    if (state !== undefined) this.#closeMonths(state);
+    if (state !== undefined) this.#closeMonths(state, held);
     return {
       kinds: this.#kinds,
       signatures: judgement?.signatures ?? 0n,
@@ -154,9 +155,10 @@ export class Books {
     for (const check of this.#figures) check.adjust(adjusted);
   }
 
-  #closeMonths(state: State): void {
+  #closeMonths(state: State, held: bigint): void {
     const { findings, open } = this.#outcome;
     missLines(state.money.runs, open);
+    missAnchors(state.money.closed, held, open);
     const closed = new ClosedMonths(state, findings);
     this.#ledger.check(findings, (namespace, postings) => closed.take(namespace, postings));
     closed.end();

@@ -160,6 +160,8 @@ export const OPEN = {
   "unknown-kind": "An entry of a kind that this version does not know",
   "approval-unverified": "An approval's token is signed in a way that cannot be verified here",
   "credit-run-unfinished": "A credit run of which not all lines are on the log yet",
+  "anchor-unproven":
+    "A closed month says that somebody outside holds it, and no known witness (--policy) does",
   unwitnessed:
     "Entries past the largest checkpoint that the policy's witnesses have cosigned (--live)",
   uncovered:

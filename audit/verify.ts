@@ -178,7 +178,7 @@ async function conclude(source: Source, options: Concluding): Promise<AuditResul
     }
     if (rest.uncovered > 0n) open.add("uncovered", { index: size }, `${rest.uncovered} entries`);
   }
-  const closed = books.close(size);
+  const closed = books.close(size, witnessed?.size ?? 0n);
   findings.keep(earlier);
   return {
     ...{ log, origin, size, root, note, checkpoints: compared, learned: keys.learned, witnessed },

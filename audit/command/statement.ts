@@ -32,6 +32,10 @@ Examples:
   minutebook-audit statement https://ledger.example/logs/LOG --vkey ledger.vkey --month 2026-10
 `;
 
+/** Beside the statement, which is the service's to the byte. */
+const ANCHORED =
+  "NOT PROVEN here: who holds the checkpoint is what the entry says; ask verify with --policy\n";
+
 export const addStatement: AddCommand = (program, output, done) => {
   trusting(program.command("statement"))
     .description("make the statement of a closed month again, from the log's entries alone")
@@ -65,6 +69,7 @@ async function state(
       ...(bar && { onProgress: bar.update }),
     });
     if (served === undefined) output.out(made);
+    if (!made.includes('"anchor":{"by":[]')) output.err(ANCHORED);
     return served === undefined ? 0 : compare(made, served, output);
   } catch (error) {
     if (!(error instanceof NotProven)) throw error;

@@ -45,8 +45,8 @@ function Anchor({ anchor, checkpoint }: Statement) {
   );
   return (
     <p>
-      <span class="held">Anchored</span>: the checkpoint of {checkpoint.size} entries is held by{" "}
-      {by.join(", ")}.
+      <span class="held">Anchored, as the operator says</span>: the checkpoint of {checkpoint.size}{" "}
+      entries is held by {by.join(", ")}. An audit with a policy of one's own proves it.
     </p>
   );
 }

@@ -2,6 +2,7 @@
 import { expect, vi } from "vitest";
 import { decodeEntry, type EntryOf, type Kind } from "../../src/core/entry.ts";
 import { instantText } from "../../src/core/unit.ts";
+import type { ShownCondition } from "../../src/flow/month/show.ts";
 import { reported, sign } from "../flow/door.ts";
 import { FourEyes } from "../http/four-eyes.ts";
 import { type Answered, ask, cardBody } from "../http/house.ts";
@@ -110,6 +111,15 @@ export class MonthDesk {
     }));
     const covered = to === undefined ? {} : { covered: [{ runner_id: "700", to }] };
     await this.say(`POST /v1/logs/${this.log}/platform_jobs`, { jobs, ...covered });
+    if (to === undefined) return;
+    const month = `${instantText(Date.parse(to) - 1).slice(0, 7)}-01`;
+    await vi.waitUntil(() => this.#isMatched(month), { timeout: 20_000, interval: 200 });
+  }
+
+  async #isMatched(month: string): Promise<boolean> {
+    const { text } = await this.show(`/v1/months/${this.log}/${month}`);
+    const { preconditions } = JSON.parse(text) as { preconditions: ShownCondition[] };
+    return preconditions.some(({ code, holds }) => code === "matching" && holds);
   }
 
   async attest(): Promise<void> {

@@ -88,3 +88,14 @@ test("a month is not closed past a break that has opened since its cut-off", asy
   log.write("month_closed", closedBody(log, closing, FIRST));
   expect(await codes(log)).toEqual(["month-not-ready"]);
 });
+
+test("whoever a closed month says holds it, that is its operator's word until known witnesses do", async () => {
+  const { log, agent } = start();
+  ready(log, FIRST, [agent]);
+  const body = closedBody(log, pin(log, FIRST), FIRST);
+  const anchored_by = [{ at: log.at, name: "witness.example" }];
+  const index = BigInt(log.write("month_closed", { ...body, anchor: "witnessed", anchored_by }));
+  const { findings, open } = await auditFiles(filesOf(log));
+  expect(findings.listed).toEqual([]);
+  expect(open.listed).toMatchObject([{ code: "anchor-unproven", index }]);
+});
