@@ -200,27 +200,17 @@ export async function readEnded(
 }
 
 /**
- * The instant up to which a runner's jobs are covered without a gap, from the first that is covered at all.
+ * Of each of these runners that is covered at all, the first span that its coverages make together: they may
+ * touch and overlap in any order.
  * @param upTo as entries 0 … upTo−1 say
  */
-export async function readCoverage(
-  tx: Sql | Transaction,
-  log: string,
-  runner: bigint,
-  upTo = 2n ** 63n - 1n,
-): Promise<string | undefined> {
-  const [covered] = await readCoverages(tx, log, [runner], upTo);
-  return covered?.to;
-}
-
-/** As `readCoverage`, of each of these runners that is covered at all. */
 export async function readCoverages(
   tx: Sql | Transaction,
   log: string,
   runners: readonly bigint[],
   upTo = 2n ** 63n - 1n,
-): Promise<{ runner: bigint; to: string; last: bigint }[]> {
-  const rows = await tx<{ runner: bigint; to: Date; last: bigint }[]>`
+): Promise<{ runner: bigint; from: string; to: string; last: bigint }[]> {
+  const rows = await tx<{ runner: bigint; from: Date; to: Date; last: bigint }[]>`
     with pieces as (
       select
         runner_id,
@@ -239,11 +229,13 @@ export async function readCoverages(
       select *, bool_or(from_at > before) over (partition by runner_id order by from_at, index) as broken
       from pieces
     )
-    select runner_id as runner, max(to_at) as "to", max(index) as last
+    select runner_id as runner, min(from_at) as "from", max(to_at) as "to", max(index) as last
     from chained
     where broken is not true
     group by runner_id
     order by runner_id
   `;
-  return rows.map(({ to, ...row }) => ({ ...row, to: to.toISOString() }));
+  return rows.map(({ from, to, ...row }) => {
+    return { ...row, from: from.toISOString(), to: to.toISOString() };
+  });
 }

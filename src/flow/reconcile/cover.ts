@@ -1,20 +1,21 @@
 /**
  * Says on the log that all of a runner's jobs up to an instant are known. Spans follow each other without a gap,
- * so that what is covered is one instant for each runner.
+ * so that what is covered is one instant for each runner; a runner that was the log's before its first span is
+ * covered anew from there on.
  */
 import { createHash } from "node:crypto";
 import { canonical } from "../../core/json.ts";
 import type { PlatformJob } from "../../core/match.ts";
 import { Problem } from "../../core/problem.ts";
 import { encodeBase64 } from "../../core/text.ts";
-import { readCoverage, readCoverages } from "../../store/breaks.ts";
-import type { Sql } from "../../store/connect.ts";
+import { readCoverages } from "../../store/breaks.ts";
+import type { Sql, Transaction } from "../../store/connect.ts";
 import { readFinishedJobs } from "../../store/platform-jobs.ts";
 import { startMark } from "../../store/reconcile-marks.ts";
 import type { Random } from "../clock.ts";
 import type { Appender } from "../log/append.ts";
 import { salt } from "../log/chain.ts";
-import { numberedRunners } from "./runners.ts";
+import { type NumberedRunner, numberedRunners } from "./runners.ts";
 
 export interface Covering {
   /** As writer. */
@@ -45,18 +46,31 @@ export async function cover(
 ): Promise<bigint | undefined> {
   const enrolled = numberedRunners(await appender.prefix(log)).get(runner);
   if (enrolled === undefined) throw new Problem("not-found");
-  const from = (await readCoverage(sql, log, BigInt(runner))) ?? enrolled.since;
+  const from = await coveredUpTo(sql, log, enrolled);
   if (to <= from) return undefined;
   const counted = await countJobs(sql, log, { runner: BigInt(runner), from, to });
   const receipt = await appender.control(log, "coverage", async (_, __, tx) => {
-    const [stands] = await readCoverages(tx, log, [BigInt(runner)]);
     // Somebody else has covered it meanwhile; what is beyond is covered by the next walk.
-    if (stands !== undefined && stands.to !== from) return stands.last;
+    const [stands] = await readCoverages(tx, log, [BigInt(runner)]);
+    if (stands !== undefined && (await coveredUpTo(tx, log, enrolled)) !== from) return stands.last;
     // Of a runner without any job too: what was reported of it is then nobody's on the platform.
     await startMark(tx, log, "population");
     return { ...counted, by, from, runner_id: runner, salt: salt(random), source, to };
   });
   return receipt.written ? receipt.index : undefined;
+}
+
+/**
+ * Without a gap from the first instant on that the runner's jobs are the log's. It may be earlier than it was: then
+ * all is covered again, from there on.
+ */
+export async function coveredUpTo(
+  sql: Sql | Transaction,
+  log: string,
+  { runner_id, since }: NumberedRunner,
+): Promise<string> {
+  const [covered] = await readCoverages(sql, log, [BigInt(runner_id)]);
+  return covered === undefined || covered.from > since || covered.to < since ? since : covered.to;
 }
 
 /** Count and digest of the jobs that finished in [from, to): one canonical line for each, in the order of their numbers. */

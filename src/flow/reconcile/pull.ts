@@ -8,7 +8,6 @@
  * a job that was made long ago may run today.
  */
 import { epochMs, instantText } from "../../core/unit.ts";
-import { readCoverage } from "../../store/breaks.ts";
 import type { Sql, Transaction } from "../../store/connect.ts";
 import { forgetJob, keepJobs, readUnfinishedJobs } from "../../store/platform-jobs.ts";
 import {
@@ -22,7 +21,7 @@ import { startMark } from "../../store/reconcile-marks.ts";
 import { transact } from "../../store/transact.ts";
 import { dropSeen, markAsked, readUnseen } from "../../store/unseen-usages.ts";
 import type { Random } from "../clock.ts";
-import { cover } from "./cover.ts";
+import { cover, coveredUpTo } from "./cover.ts";
 import { askGitLab, type GitLab, GitLabError } from "./gitlab.ts";
 import { numberedRunners } from "./runners.ts";
 import { readJobList, readOneJob, type SeenJob } from "./seen-job.ts";
@@ -133,10 +132,9 @@ async function readPage(
 
 /** Jobs that were made before it are in the walks before this one. */
 async function floorOf({ appender, sql }: Pulling, log: string, runner: bigint): Promise<string> {
-  const covered = await readCoverage(sql, log, runner);
-  const since = numberedRunners(await appender.prefix(log)).get(String(runner))?.since;
-  const from = covered ?? since;
-  return from === undefined ? "" : instantText(epochMs(from) - OVERLAP_MS);
+  const enrolled = numberedRunners(await appender.prefix(log)).get(String(runner));
+  if (enrolled === undefined) return "";
+  return instantText(epochMs(await coveredUpTo(sql, log, enrolled)) - OVERLAP_MS);
 }
 
 /** Nothing of a page stands if the claim has run out: whoever took it reads the page again. */

@@ -5,6 +5,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { z } from "zod";
+import { type Pulled, type Pulling, pullStep } from "../../../src/flow/reconcile/pull.ts";
 
 export interface ApiJob {
   id: number;
@@ -123,4 +124,31 @@ function json(job: ApiJob, more: string): string {
   const text = (value: string | null): string => (value === null ? "null" : JSON.stringify(value));
   const times = `"created_at":${text(job.created_at)},"started_at":${text(job.started_at)},"finished_at":${text(job.finished_at)}`;
   return `{"id":${job.id},"status":"${job.status}","stage":"test",${times},"erased_at":null,"duration":${job.duration ?? "null"},"queued_duration":0.5,"user":{"id":1,"username":"root"},"project":{"id":${job.project},"path":"x"}${more}}`;
+}
+
+const HOUR = 3_600_000;
+
+/** All steps that are due, with what GitLab refused; what is to wait is made due, and how long it was to wait is kept. */
+export async function walkAll(
+  pulling: Pulling,
+  log: string,
+): Promise<{ refused: string[]; restsMs: number[]; steps: number }> {
+  const { sql } = pulling;
+  const all = { refused: [] as string[], restsMs: [] as number[], steps: 0 };
+  for (;;) {
+    const [mark] = await sql<{ rest: string; walking: boolean }[]>`
+      select extract(epoch from due_at - clock_timestamp()) * 1000 as rest, walk_to is not null as walking
+      from pull_marks where log = ${log}`;
+    if (all.steps > 0 && mark?.walking === false && all.refused.length === 0) return all;
+    if (all.steps > 0 && mark?.walking === false && Number(mark.rest) > HOUR / 2) return all;
+    await sql`update pull_marks set due_at = '-infinity' where log = ${log}`;
+    const pulled: Pulled | undefined = await pullStep(pulling);
+    if (pulled === undefined) throw new Error("nothing is due");
+    all.steps += 1;
+    if (pulled.failure === undefined) continue;
+    all.refused.push(pulled.failure.reason);
+    const [after] = await sql<{ rest: string }[]>`
+      select extract(epoch from due_at - clock_timestamp()) * 1000 as rest from pull_marks where log = ${log}`;
+    all.restsMs.push(Number(after?.rest));
+  }
 }

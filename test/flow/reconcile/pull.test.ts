@@ -3,13 +3,8 @@ import { instantText } from "../../../src/core/unit.ts";
 import { GitLabError } from "../../../src/flow/reconcile/gitlab.ts";
 import { isLastPage, matchDue } from "../../../src/flow/reconcile/match.ts";
 import { notice } from "../../../src/flow/reconcile/notice.ts";
-import {
-  enlistRunners,
-  type Pulled,
-  type Pulling,
-  pullStep,
-} from "../../../src/flow/reconcile/pull.ts";
-import { readCoverage } from "../../../src/store/breaks.ts";
+import { enlistRunners, type Pulling, pullStep } from "../../../src/flow/reconcile/pull.ts";
+import { readCoverages } from "../../../src/store/breaks.ts";
 import {
   closeHouse,
   type Door,
@@ -22,7 +17,7 @@ import {
   reported,
   sha256,
 } from "../door.ts";
-import { type ApiJob, type StandIn, startStandIn } from "./gitlab.ts";
+import { type ApiJob, type StandIn, startStandIn, walkAll } from "./gitlab.ts";
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
@@ -93,26 +88,7 @@ const stored = async () =>
 const storedIds = async () => (await stored()).map(({ job_id }) => Number(job_id));
 const coverages = async () => ofKind(await entriesOf(house.database.reader, log), "coverage");
 
-/** All steps that are due, with what GitLab refused; what is to wait is made due, and how long it was to wait is kept. */
-async function walked(): Promise<{ refused: string[]; restsMs: number[]; steps: number }> {
-  const all = { refused: [] as string[], restsMs: [] as number[], steps: 0 };
-  for (;;) {
-    const [mark] = await house.database.writer<{ rest: string; walking: boolean }[]>`
-      select extract(epoch from due_at - clock_timestamp()) * 1000 as rest, walk_to is not null as walking
-      from pull_marks where log = ${log}`;
-    if (all.steps > 0 && mark?.walking === false && all.refused.length === 0) return all;
-    if (all.steps > 0 && mark?.walking === false && Number(mark.rest) > HOUR / 2) return all;
-    await house.database.writer`update pull_marks set due_at = '-infinity' where log = ${log}`;
-    const pulled: Pulled | undefined = await pullStep(pulling);
-    if (pulled === undefined) throw new Error("nothing is due");
-    all.steps += 1;
-    if (pulled.failure === undefined) continue;
-    all.refused.push(pulled.failure.reason);
-    const [after] = await house.database.writer<{ rest: string }[]>`
-      select extract(epoch from due_at - clock_timestamp()) * 1000 as rest from pull_marks where log = ${log}`;
-    all.restsMs.push(Number(after?.rest));
-  }
-}
+const walked = () => walkAll(pulling, log);
 
 test("every job of every page is kept, and coverage says how far they are known, with a count and a digest", async () => {
   standIn.jobs = jobsOf(250, 60_000);
@@ -138,7 +114,9 @@ test("the next walk goes no further down than it has to, and its coverage goes o
   expect(await storedIds()).toContain(1_000);
   const [first, second] = await coverages();
   expect(second?.body.from).toBe(first?.body.to);
-  expect(await readCoverage(house.database.reader, log, 700n)).toBe(second?.body.to);
+  expect(await readCoverages(house.database.reader, log, [700n])).toMatchObject([
+    { from: first?.body.from, to: second?.body.to },
+  ]);
 });
 
 test("G05: errors, rate limits and cut connections lose no job, and are waited out as GitLab asks", async () => {
@@ -174,6 +152,21 @@ test("a budget that is used up is waited for before the next page", async () => 
   await pullStep(pulling);
   expect(await pullStep(pulling)).toBeUndefined();
   expect(await storedIds()).toHaveLength(100);
+});
+
+test("a runner that turns out to be the log's for longer is covered from there on, without a hole", async () => {
+  standIn.jobs = [jobOf(1, 15 * DAY), jobOf(2, 2 * HOUR)];
+  await walked();
+  const earlier = instantText(door.now - 20 * DAY);
+  await newAgent(door, log, 100 + seed, [{ uuid: `again ${seed}`, effective_from: earlier }]);
+  door.now += HOUR;
+  await walked();
+  const [first, second] = (await coverages()).map(({ body }) => body);
+  expect([second?.from, second?.jobs]).toEqual([earlier, "2"]);
+  expect(first && first.from > earlier).toBe(true);
+  expect(await readCoverages(house.database.reader, log, [700n])).toMatchObject([
+    { from: second?.from, to: second?.to },
+  ]);
 });
 
 test("a job that ends between two pages, and one that is made meanwhile, are both known by the next walk", async () => {
