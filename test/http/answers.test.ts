@@ -171,6 +171,8 @@ async function oversight(): Promise<void> {
   const people = (await tell(`GET /v1/principals?log=${log}`)).json["principals"];
   const ids = (people as { id: string; subject: string }[]).map(({ id }) => id);
   const period = { from: today, to: today, remove: [] };
+  // The register has the days of the database's clock, of which an entry must be the later one.
+  house.clock.time = Math.max(house.clock.time, Date.now());
   for (const keep of [ids.slice(1), ids]) {
     await tell(`POST /v1/logs/${log}/access_reviews`, { json: { ...period, keep } });
   }
