@@ -11,6 +11,7 @@ import { TYP } from "../../core/report.ts";
 import { epochMs, instantText, monthOf, nextMonth } from "../../core/unit.ts";
 import { readOpenBreaks } from "../../store/breaks.ts";
 import type { Transaction } from "../../store/connect.ts";
+import { readBytes } from "../../store/entries.ts";
 import {
   firstAt,
   readAccounted,
@@ -105,11 +106,18 @@ async function unresolved(
   kind: "conflict" | "hold",
 ): Promise<Condition> {
   const standing = await readUnresolved(tx, log, kind, below);
-  const open = standing.filter(({ bytes }) => {
-    const { report } = reportOf(decodedAs(kind, bytes).body.jws);
-    return monthOf(report.usage.finished_at) <= month;
+  const stands = await readBytes(tx, log, kind === "conflict" ? standing.map(standsFor) : []);
+  const open = standing.filter((each) => {
+    // Of a conflict also what stands: whichever version ended in the month, it is not settled.
+    const usage = kind === "conflict" ? stands.get(standsFor(each)) : undefined;
+    const said = [decodedAs(kind, each.bytes), ...(usage ? [decodedAs("usage", usage)] : [])];
+    return said.some(({ body }) => monthOf(reportOf(body.jws).report.usage.finished_at) <= month);
   });
   return none(`${kind}s`, open);
+}
+
+function standsFor({ bytes }: { bytes: Uint8Array }): bigint {
+  return BigInt(decodedAs("conflict", bytes).body.stands);
 }
 
 async function breaks({ tx, log, month, below }: Cutting): Promise<Condition> {

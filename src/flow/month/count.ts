@@ -31,6 +31,7 @@ import { type MonthUsage, readMonthUsage } from "../../store/months.ts";
 import { type CommonFacts, type OwnFacts, readCommon, readOwn, together } from "../quota/facts.ts";
 import { snapshot } from "../usage/show.ts";
 import { endOf } from "./conditions.ts";
+import { bePatient } from "./patience.ts";
 
 export interface Counting {
   /** Sees the figures at the cut-off or beyond. */
@@ -110,6 +111,7 @@ export function figuresFrom({ accounts, allocations, packs, rollups, totals }: C
 export async function digestShown(sql: Sql, log: string, month: string): Promise<string> {
   const digest = new LineDigest();
   await snapshot(sql, async (tx) => {
+    await bePatient(tx);
     for await (const { adjustment, billable, gross, ...row } of readShown(tx, { log, month })) {
       const adjusted = parseSignedComputeMs(adjustment);
       digest.add(

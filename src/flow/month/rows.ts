@@ -16,6 +16,7 @@ import { closeMonth } from "../../store/months.ts";
 import { transact } from "../../store/transact.ts";
 import { decodedAs } from "../usage/show.ts";
 import { countMonth, figuresFrom, type Sink } from "./count.ts";
+import { bePatient } from "./patience.ts";
 import { statementOf } from "./statement.ts";
 
 /** What stands already is left as it is. @throws Error where entries give other figures than were signed */
@@ -23,6 +24,7 @@ export async function writeRows(sql: Sql, log: string, end: MonthEnd): Promise<v
   const { month, closing, index } = end;
   const of = { log, month };
   await transact(sql, async (tx) => {
+    await bePatient(tx);
     await closeMonth(tx, log, month, closing);
     const counted = await countMonth({ tx, ...of, closing }, sinkInto(tx, of));
     const closed = decodedAs("month_closed", (await readEntry(tx, log, index)).bytes);

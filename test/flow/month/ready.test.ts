@@ -154,3 +154,16 @@ test("a month before anything was billed is closed without coverage, attestation
   expect(await desk.finish()).toMatchObject({ missing: [] });
   expect(await desk.close(NOVEMBER)).toEqual(["month-not-ready", "attestations", "coverage"]);
 });
+
+test("an open conflict keeps the month of what stands open, though the other version ended after it", async () => {
+  const desk = await openDesk(house, "border", { since: SINCE });
+  await desk.account("");
+  desk.at("2026-11-01T00:10:00.000Z");
+  const late = { ...BUILD, finished: "2026-10-31T23:59:00.000Z" };
+  expect(await desk.build(late)).toBe("accepted");
+  expect(await desk.build({ ...late, finished: "2026-11-01T00:00:01.000Z" })).toBe("conflict");
+  desk.at("2026-11-05T00:00:00.000Z");
+  await desk.attest();
+  await coverOctober(desk);
+  expect(await desk.close(OCTOBER)).toEqual(["month-not-ready", "conflicts"]);
+});
