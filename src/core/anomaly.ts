@@ -66,14 +66,20 @@ interface BusyHour {
   readonly duration_ms: bigint;
   /** The most of any hour of the 28 days before; 0 if there is none. */
   readonly before_ms: bigint;
+  /** How many of those hours had any job. */
+  readonly hours_before: bigint;
 }
+
+/** Hours and days with usage from which anything is learnt: of a shorter history nothing is strange. */
+const [HOURS_MIN, DAYS_MIN] = [24n, 7n];
 
 /** More job time than there is in an hour of as many jobs as a runner can have. */
 export function overCapacity(
-  { before_ms, duration_ms, hour, runner_id }: BusyHour,
+  { before_ms, duration_ms, hour, hours_before, runner_id }: BusyHour,
   { capacity, learnt_factor }: AnomalyBounds,
 ): Finding[] {
-  const learnt = ((before_ms + HOUR_MS - 1n) / HOUR_MS) * learnt_factor;
+  const most = hours_before < HOURS_MIN ? 0n : (before_ms + HOUR_MS - 1n) / HOUR_MS;
+  const learnt = most * learnt_factor;
   const jobs = capacity.get(runner_id) ?? learnt;
   // Of a runner of which nothing is known nothing is strange.
   if (jobs === 0n || duration_ms <= jobs * HOUR_MS) return [];
@@ -97,16 +103,18 @@ export interface NamespaceDay {
   /** Compute-milliseconds with six decimals, as what the 28 days before have together. */
   readonly amount: string;
   readonly before: string;
+  /** How many of the 28 days had any. */
+  readonly days_before: bigint;
 }
 
 export function suddenJump(
-  { amount, before, day, namespace_id }: NamespaceDay,
+  { amount, before, day, days_before, namespace_id }: NamespaceDay,
   { jump_factor, jump_floor_minutes }: AnomalyBounds,
 ): Finding[] {
   const [used, earlier] = [parseComputeMs(amount), parseComputeMs(before)];
   // Times 28 on both sides: a mean would be rounded.
   const jumped = used * DAYS > earlier * jump_factor && used > jump_floor_minutes * MINUTE;
-  if (!jumped) return [];
+  if (days_before < DAYS_MIN || !jumped) return [];
   return [
     {
       code: "sudden-jump",

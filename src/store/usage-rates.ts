@@ -15,6 +15,8 @@ export interface NamespaceDay {
   amount: string;
   /** Of the 28 days before together. */
   before: string;
+  /** Of which so many had any. */
+  days_before: bigint;
 }
 
 /** Adds what entries from … to−1 say, and answers with the days that changed. */
@@ -36,7 +38,7 @@ export async function addNamespaceDays(
   `;
   // A statement of its own: the one above does not see what it has written.
   return await tx<NamespaceDay[]>`
-    select asked.namespace, asked.day, sums.amount, sums.before
+    select asked.namespace, asked.day, sums.amount, sums.before, sums.days_before
     from unnest(
       ${plainColumn(changed.map(({ namespace }) => namespace))}::text::bigint[],
       ${plainColumn(changed.map(({ day }) => day))}::text::date[]
@@ -44,7 +46,8 @@ export async function addNamespaceDays(
     cross join lateral (
       select
         coalesce(sum(compute_ms) filter (where day = asked.day), 0.000000) as amount,
-        coalesce(sum(compute_ms) filter (where day < asked.day), 0.000000) as before
+        coalesce(sum(compute_ms) filter (where day < asked.day), 0.000000) as before,
+        count(*) filter (where day < asked.day) as days_before
       from namespace_days
       where log = ${log} and namespace_id = asked.namespace
         and day between asked.day - 28 and asked.day
@@ -62,6 +65,8 @@ interface RunnerHour {
   duration: bigint;
   /** The most of any hour of the 28 days before. */
   before: bigint;
+  /** Of which so many had any job. */
+  hours_before: bigint;
 }
 
 /** As `addNamespaceDays`. A job is taken to have run up to its end without a rest. */
@@ -93,7 +98,7 @@ export async function addRunnerHours(
     returning runner_id as runner, hour
   `;
   return await tx<RunnerHour[]>`
-    select asked.runner, asked.hour, sums.duration, sums.before
+    select asked.runner, asked.hour, sums.duration, sums.before, sums.hours_before
     from unnest(
       ${plainColumn(changed.map(({ runner }) => runner))}::text::bigint[],
       ${plainColumn(changed.map(({ hour }) => hour.toISOString()))}::text::timestamptz[]
@@ -101,7 +106,8 @@ export async function addRunnerHours(
     cross join lateral (
       select
         coalesce(max(duration_ms) filter (where hour = asked.hour), 0) as duration,
-        coalesce(max(duration_ms) filter (where hour < asked.hour), 0) as before
+        coalesce(max(duration_ms) filter (where hour < asked.hour), 0) as before,
+        count(*) filter (where hour < asked.hour) as hours_before
       from runner_hours
       where log = ${log} and runner_id = asked.runner
         and hour between asked.hour - interval '28 days' and asked.hour

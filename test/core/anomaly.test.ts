@@ -17,7 +17,7 @@ const HOUR_MS = 3_600_000n;
 const DAY_MS = 86_400_000;
 const SALT = "AAAAAAAAAAAAAAAAAAAAAA==";
 const ms = (minutes: bigint): string => `${minutes * 60_000n}.000000`;
-const day = { namespace_id: "7", day: "2026-11-20" };
+const day = { namespace_id: "7", day: "2026-11-20", days_before: 7n };
 
 test("a job that ran for longer than any may is an anomaly from the first millisecond on", () => {
   const job = {
@@ -34,7 +34,12 @@ test("a job that ran for longer than any may is an anomaly from the first millis
 });
 
 test("no runner has more job time in an hour than its jobs at once, said or learnt", () => {
-  const hour = { runner_id: "700", hour: "2026-11-20T11:00:00.000Z", before_ms: 0n };
+  const hour = {
+    hours_before: 24n,
+    runner_id: "700",
+    hour: "2026-11-20T11:00:00.000Z",
+    before_ms: 0n,
+  };
   const said = { ...ANOMALY_BOUNDS, capacity: new Map([["700", 3n]]) };
   expect(overCapacity({ ...hour, duration_ms: 3n * HOUR_MS }, said)).toEqual([]);
   expect(overCapacity({ ...hour, duration_ms: 3n * HOUR_MS + 1n }, said)).toHaveLength(1);
@@ -56,6 +61,15 @@ test("a day is a jump beyond ten times the mean of the 28 before and beyond the 
   expect(suddenJump({ ...day, amount: ms(10_001n), before: ms(0n) }, ANOMALY_BOUNDS)).toHaveLength(
     1,
   );
+});
+
+test("from a history that is not there nothing is learnt", () => {
+  const jump = { ...day, amount: ms(1_000_000n), before: ms(0n) };
+  expect(suddenJump({ ...jump, days_before: 6n }, ANOMALY_BOUNDS)).toEqual([]);
+  const busy = { runner_id: "700", hour: "2026-11-20T11:00:00.000Z", before_ms: HOUR_MS };
+  const ramp = { ...busy, duration_ms: 90n * HOUR_MS };
+  expect(overCapacity({ ...ramp, hours_before: 23n }, ANOMALY_BOUNDS)).toEqual([]);
+  expect(overCapacity({ ...ramp, hours_before: 24n }, ANOMALY_BOUNDS)).toHaveLength(1);
 });
 
 test("a jump is what the rational mean says, for any amounts", () => {

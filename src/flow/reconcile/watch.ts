@@ -65,8 +65,13 @@ async function findingsOf(
     ...days.flatMap(({ namespace, ...day }) => {
       return suddenJump({ ...day, namespace_id: String(namespace) }, bounds);
     }),
-    ...hours.flatMap(({ before, duration, hour, runner }) => {
-      const busy = { hour: hour.toISOString(), duration_ms: duration, before_ms: before };
+    ...hours.flatMap(({ before, duration, hour, hours_before, runner }) => {
+      const busy = {
+        hour: hour.toISOString(),
+        duration_ms: duration,
+        before_ms: before,
+        hours_before,
+      };
       return overCapacity({ ...busy, runner_id: String(runner) }, bounds);
     }),
     ...long.flatMap((job) => overTimeout(job, bounds)),

@@ -123,8 +123,8 @@ test("G01: a job that took longer than any may is an anomaly, and its report is 
 });
 
 test("more job time in an hour than what the runner had before and twice that is an anomaly, once an hour", async () => {
-  // At noon: the hour before it, and that of the day before.
-  await door.submit(ran(1, DAY, HOUR));
+  // At noon: the hour before it, and all hours of the day before.
+  await door.submit(ran(1, DAY, 24 * HOUR));
   await door.submit(...[2, 3].map((job) => ran(job, 0, HOUR)));
   await watched();
   expect(await codes()).toEqual([]);
@@ -141,7 +141,7 @@ test("more job time in an hour than what the runner had before and twice that is
 });
 
 test("a namespace that uses far more in a day than in the days before is an anomaly", async () => {
-  await door.submit(...[1, 2, 3].map((job) => ran(job, job * DAY, HOUR)));
+  await door.submit(...[1, 2, 3, 4, 5, 6, 7].map((job) => ran(job, job * DAY, HOUR)));
   await watched();
   await door.submit(...Array.from({ length: 8 }, (_, i) => ran(10 + i, HOUR, 20 * HOUR)));
   await watched();
