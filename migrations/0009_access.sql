@@ -48,20 +48,37 @@ create table principals (
 );
 create index principals_by_id on principals (id);
 
--- For whom nothing holds any more, on one log or, with none, at all.
+-- For whom nothing holds any more, on one log or, with none, at all; unless it was lifted.
 create table barred_principals (
   log text not null,
   id text not null,
   at timestamptz(3) not null,
   by text not null,
   reason text not null,
-  constraint barred_principals_pkey primary key (log, id)
+  constraint barred_principals_pkey primary key (log, id, at)
 );
 
 create trigger barred_principals_append_only
   before update or delete or truncate on barred_principals
   for each statement execute function refuse_change();
 alter table barred_principals enable always trigger barred_principals_append_only;
+
+create table lifted_bars (
+  log text not null,
+  id text not null,
+  barred_at timestamptz(3) not null,
+  at timestamptz(3) not null,
+  by text not null,
+  reason text not null,
+  constraint lifted_bars_pkey primary key (log, id, barred_at),
+  constraint lifted_bars_bar_fkey
+    foreign key (log, id, barred_at) references barred_principals (log, id, at)
+);
+
+create trigger lifted_bars_append_only
+  before update or delete or truncate on lifted_bars
+  for each statement execute function refuse_change();
+alter table lifted_bars enable always trigger lifted_bars_append_only;
 
 -- The lines behind the digest of an access_review entry.
 create table access_reviews (
@@ -76,9 +93,10 @@ create trigger access_reviews_append_only
   for each statement execute function refuse_change();
 alter table access_reviews enable always trigger access_reviews_append_only;
 
-grant select, insert on access_log, barred_principals, access_reviews to minutebook_writer;
+grant select, insert on access_log, barred_principals, lifted_bars, access_reviews to minutebook_writer;
 grant select, insert, update on access_marks, principals to minutebook_writer;
-grant select on access_log, access_marks, principals, barred_principals, access_reviews
+grant select
+  on access_log, access_marks, principals, barred_principals, lifted_bars, access_reviews
   to minutebook_reader, minutebook_auditor;
 
 -- migrate:down

@@ -110,6 +110,7 @@ const GUARDED = {
   "GET /v1/access/:log": ["operator", "auditor"],
   "GET /v1/principals": ["operator", "auditor"],
   "POST /v1/principals/:id/bar": ["operator"],
+  "POST /v1/principals/:id/unbar": ["operator"],
   "POST /v1/logs/:log/access_reviews": ["operator"],
 } as const satisfies Record<string, readonly Role[]>;
 

@@ -1,4 +1,7 @@
-/** Tables `principals`, `barred_principals` and `access_reviews`: who has used a log, and who may no longer. */
+/**
+ * Tables `principals`, `barred_principals`, `lifted_bars` and `access_reviews`: who has used a log, and who may
+ * no longer.
+ */
 import type { Hash } from "../core/hash.ts";
 import { textColumn } from "./columns.ts";
 import type { Sql, Transaction } from "./connect.ts";
@@ -52,8 +55,8 @@ export async function readPrincipals(
       p.log, p.id, p.issuer, p.subject, p.roles, p.first_at as "firstAt", p.last_on as "lastOn",
       (
         select min(at)
-        from barred_principals
-        where id = p.id and log in ('', p.log)
+        from barred_principals as b
+        where id = p.id and log in ('', p.log) and ${stands(sql)}
       ) as "barredAt"
     from principals as p
     where p.log = ${log} and p.id collate "C" > ${after}
@@ -62,10 +65,10 @@ export async function readPrincipals(
     limit ${limit}`;
 }
 
-/** On any log. */
-export async function isKnownPrincipal(sql: Sql, id: string): Promise<boolean> {
-  const [found] = await sql`select from principals where id = ${id} limit 1`;
-  return found !== undefined;
+/** Logs that somebody has used; `""` stands for none, or all of them. */
+export async function readLogsOf(sql: Sql, id: string): Promise<string[]> {
+  const rows = await sql<{ log: string }[]>`select log from principals where id = ${id}`;
+  return rows.map(({ log }) => log);
 }
 
 export interface Bar {
@@ -87,15 +90,44 @@ export async function barPrincipals(sql: Sql | Transaction, bars: readonly Bar[]
       ${textColumn(bars.map((bar) => bar.by))}::text::text[],
       ${textColumn(bars.map((bar) => bar.reason))}::text::text[]
     ) as bar (log, id, by, reason)
+    where not exists (
+      select
+      from barred_principals as b
+      where b.log = bar.log and b.id = bar.id and ${stands(sql)}
+    )
     order by log, id
     on conflict do nothing`;
   return count;
 }
 
+/** @returns how many bars it lifted */
+export async function liftBars(sql: Sql, { log, id, by, reason }: Bar): Promise<number> {
+  const { count } = await sql`
+    insert into lifted_bars (log, id, barred_at, at, by, reason)
+    select log, id, at, clock_timestamp(), ${by}, ${reason}
+    from barred_principals as b
+    where log = ${log} and id = ${id} and ${stands(sql)}
+    on conflict do nothing`;
+  return count;
+}
+
+/** Of a row `b` of `barred_principals`: nobody has lifted it. */
+function stands(sql: Sql | Transaction) {
+  return sql`not exists (
+    select
+    from lifted_bars as l
+    where l.log = b.log and l.id = b.id and l.barred_at = b.at
+  )`;
+}
+
 /** Principals to the logs that they are barred from; `""` stands for all. */
 export async function readBarred(sql: Sql): Promise<Map<string, ReadonlySet<string>>> {
   const rows = await sql<{ id: string; logs: string[] }[]>`
-    select id, array_agg(log) as logs from barred_principals group by id order by id`;
+    select id, array_agg(distinct log) as logs
+    from barred_principals as b
+    where ${stands(sql)}
+    group by id
+    order by id`;
   return new Map(rows.map(({ id, logs }) => [id, new Set(logs)]));
 }
 

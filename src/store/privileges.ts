@@ -23,6 +23,7 @@ const GUARDED = {
   access_log: CHANGE | TRUNCATE,
   access_reviews: CHANGE | TRUNCATE,
   barred_principals: CHANGE | TRUNCATE,
+  lifted_bars: CHANGE | TRUNCATE,
   ...Object.fromEntries(
     [...BESIDE_TABLES, ...CLOSED_TABLES, ...ENDED_TABLES].map((table) => [table, CHANGE]),
   ),

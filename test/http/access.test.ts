@@ -228,6 +228,7 @@ const BODIES: Partial<Record<Route, object>> = {
     ...{ action: "visibility", content: { public: true }, reason: "r", ticket: "1" },
   },
   "POST /v1/principals/:id/bar": { reason: "r" },
+  "POST /v1/principals/:id/unbar": { reason: "r" },
 };
 /** What is about no single log. */
 const LOGLESS: readonly Route[] = ["GET /metrics", "GET /v1/logs", "POST /v1/logs"];

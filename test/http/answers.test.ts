@@ -182,6 +182,9 @@ async function oversight(): Promise<void> {
   for (const of of [{}, {}, { log }]) {
     await tell(`POST /v1/principals/${id}/bar`, { json: { reason: "left", ...of } });
   }
+  for (const _ of [201, 200]) {
+    await tell(`POST /v1/principals/${id}/unbar`, { json: { reason: "came back" } });
+  }
 }
 
 /** What is served of the log, by everything that is sealed. */

@@ -4,6 +4,7 @@ import type { Service } from "../../src/command/service.ts";
 import { decodeEntry } from "../../src/core/entry.ts";
 import { instantText } from "../../src/core/unit.ts";
 import { overdueReviews } from "../../src/flow/access/review.ts";
+import { CARD } from "../core/history.ts";
 import {
   ask,
   beside,
@@ -92,6 +93,47 @@ test("only who has all logs ends somebody's access to all, and of nobody who nev
   );
   const nobody = `POST /v1/principals/p_${"x".repeat(22)}/bar`;
   expect((await ask(house, nobody, { token, json })).status).toBe(404);
+});
+
+test("who is shut out of a log by its own mapping ends nobody's access to it, not even with all others", async () => {
+  const own = await newLogOn(house, token, "with its own operators");
+  const tenant = await tokenOf(["finance", "approver"]);
+  const asked = () => ask(house, `GET /v1/logs/${own}/holds`, { token: tenant });
+  expect((await asked()).status).toBe(200);
+  const grant = { claim: "roles", issuer: "minutebook-local", namespaces: "*" as const };
+  const grants = (["finance", "auditor"] as const).map((role) => ({ ...grant, role, value: role }));
+  const body = { approval: "", by: "p_x", grants, salt: CARD.salt };
+  const before = (await register(own)).find(({ subject }) => subject === "finance approver");
+  await house.appender.control(own, "role_mapping", () => body);
+  const operator = await tokenOf(["operator"]);
+  const listed = () => ask(house, `GET /v1/principals?log=${own}`, { token: operator });
+  await vi.waitUntil(async () => (await listed()).status === 404, { timeout: 6_000 });
+  for (const end of ["bar", "unbar"]) {
+    for (const of of [{}, { log: own }]) {
+      const json = { reason: "not theirs", ...of };
+      const path = `POST /v1/principals/${before?.id}/${end}`;
+      expect((await ask(house, path, { token: operator, json })).status).toBe(404);
+    }
+  }
+  expect((await asked()).status).toBe(200);
+});
+
+test("a bar is lifted as it was laid, stays written down, and can be laid again", async () => {
+  const back = await tokenOf(["auditor"]);
+  const id = await idOf("auditor");
+  const asked = async () => (await ask(house, `GET /v1/logs/${log}/holds`, { token: back })).status;
+  const end = async (how: "bar" | "unbar", of = {}) => {
+    const json = { reason: "a slip", ...of };
+    return (await ask(house, `POST /v1/principals/${id}/${how}`, { token, json })).status;
+  };
+  expect([await end("bar"), await asked()]).toEqual([201, 401]);
+  expect([await end("unbar", { log }), await asked()]).toEqual([200, 401]);
+  expect([await end("unbar"), await asked(), await end("unbar")]).toEqual([201, 200, 200]);
+  expect((await register()).find((person) => person.id === id)?.barred_at).toBeUndefined();
+  expect([await end("bar", { log }), await asked()]).toEqual([201, 404]);
+  expect([await end("unbar", { log }), await asked()]).toEqual([201, 200]);
+  const rows = await house.database.reader`select from lifted_bars where id = ${id}`;
+  expect(rows).toHaveLength(2);
 });
 
 const review = (json: object, of = log) =>

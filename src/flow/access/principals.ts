@@ -6,8 +6,9 @@ import type { Sql } from "../../store/connect.ts";
 import { readHead } from "../../store/heads.ts";
 import {
   barPrincipals,
-  isKnownPrincipal,
   type KnownPrincipal,
+  liftBars,
+  readLogsOf,
   readPrincipals,
 } from "../../store/principals.ts";
 import type { Standings } from "./standing.ts";
@@ -63,18 +64,51 @@ export function rolesOf(text: string): string[] {
 export const NewBar = z.strictObject({ reason: NonEmptyText, log: LogId.exactOptional() });
 export type NewBar = z.infer<typeof NewBar>;
 
+interface Barring {
+  sql: Sql;
+  standings: Standings;
+}
+
+/** Whose access it is about, and who says so. */
+interface Said extends NewBar {
+  id: string;
+  /** Opaque id of who asks. */
+  by: string;
+  /** Whether who asks is an operator of a log. */
+  oversees: (log: string) => boolean;
+}
+
 /**
- * Nothing holds for them any more: on one log, or at all. This process knows at once, the others within 5 s.
+ * Nothing holds for them any more: on one log or, without one, at all. This process knows at once, the others
+ * within 5 s.
+ *
  * @returns whether anything changed
- * @throws Problem `not-found` for somebody who never came: it would be a slip, and bar nobody
+ * @throws Problem `not-found` as `assertOverseen` does
  */
-export async function bar(
-  { sql, standings }: { sql: Sql; standings: Standings },
-  by: string,
-  { id, log = "", reason }: NewBar & { id: string },
-): Promise<boolean> {
-  if (!(await isKnownPrincipal(sql, id))) throw new Problem("not-found");
+export async function bar({ sql, standings }: Barring, said: Said): Promise<boolean> {
+  await assertOverseen(sql, said);
+  const { id, by, log = "", reason } = said;
   const barred = await barPrincipals(sql, [{ log, id, by, reason }]);
   await standings.renew();
   return barred > 0;
+}
+
+/** The end of just such a bar: what it took away holds again. @returns and throws as `bar` does */
+export async function unbar({ sql, standings }: Barring, said: Said): Promise<boolean> {
+  await assertOverseen(sql, said);
+  const { id, by, log = "", reason } = said;
+  const lifted = await liftBars(sql, { log, id, by, reason });
+  await standings.renew();
+  return lifted > 0;
+}
+
+/**
+ * Of all logs only who oversees each that the principal has used decides: a log may have its own operators.
+ *
+ * @throws Problem `not-found`, also for somebody who never came: it would be a slip, and bar nobody
+ */
+async function assertOverseen(sql: Sql, { id, log, oversees }: Said): Promise<void> {
+  const used = await readLogsOf(sql, id);
+  const about = log === undefined ? used.filter((each) => each !== "") : [log];
+  if (used.length === 0 || !about.every(oversees)) throw new Problem("not-found");
 }

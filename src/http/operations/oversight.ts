@@ -24,6 +24,12 @@ export const OVERSIGHT = {
     success: written(Barred),
     problems: [],
   },
+  "POST /v1/principals/:id/unbar": {
+    summary: "Take back just such an end of somebody's access",
+    body: json(NewBar),
+    success: written(Barred),
+    problems: [],
+  },
   "POST /v1/logs/:log/access_reviews": {
     summary: "Say of everybody who had access whether they keep it",
     body: json(NewReview),
