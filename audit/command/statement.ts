@@ -33,6 +33,8 @@ Examples:
 `;
 
 /** Beside the statement, which is the service's to the byte. */
+const CONDITIONS =
+  "NOT JUDGED here: whether the month might be closed at all; only a log that verify passes says so\n";
 const ANCHORED =
   "NOT PROVEN here: who holds the checkpoint is what the entry says; ask verify with --policy\n";
 
@@ -69,6 +71,7 @@ async function state(
       ...(bar && { onProgress: bar.update }),
     });
     if (served === undefined) output.out(made);
+    output.err(CONDITIONS);
     if (!made.includes('"anchor":{"by":[]')) output.err(ANCHORED);
     return served === undefined ? 0 : compare(made, served, output);
   } catch (error) {
