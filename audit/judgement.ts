@@ -22,6 +22,9 @@ export interface Tallies {
   charge(charge: Charge): void;
 }
 
+/** 366 days: no build takes longer, whoever lets it in. */
+const DURATION_MS_MAX = 31_622_400_000n;
+
 /** BYTES §3: what is refused with a counter that could be read, and what needs no entry of its own. */
 const LINE_CODES: ReadonlySet<string> = new Set([
   "duplicate",
@@ -268,7 +271,8 @@ function judge(state: State, key: Key, report: Report, at: string): HoldCode | E
 }
 
 /** What two persons let in is rated as if there had been no reason to hold it; without a rate it cannot be. */
-function letIn(state: State, key: Key, report: Report): "no-rate" | Expected {
+function letIn(state: State, key: Key, report: Report): "no-rate" | "over-cap" | Expected {
+  if (BigInt(report.usage.duration_ms) > DURATION_MS_MAX) return "over-cap";
   const runner = inForce(state.runners.get(report.runner.uuid), report.usage.finished_at);
   const rating = runner && rate(state, report, runner);
   return rating === undefined ? "no-rate" : { ...rating, enrolment: String(key.enrolment) };

@@ -9,6 +9,9 @@ import { rate } from "./rate.ts";
 import type { Report } from "./report.ts";
 import { epochMs, type Tracking } from "./unit.ts";
 
+/** What no build takes, whoever lets it in: 366 days. A few absurd ones would overflow the sums of all. */
+export const DURATION_MS_MAX = 31_622_400_000n;
+
 export type Judgement =
   | { kind: "hold"; code: HoldCode }
   | { kind: "usage"; body: Omit<Body<"usage">, "jws">; runner: EnrolledRunner };
@@ -46,13 +49,14 @@ function rated(
 
 /**
  * The same of a report that persons let in: rated as if nothing had held it, which takes a runner that its
- * key's enrolment names, and a rate.
+ * key's enrolment names, a duration that a build can have, and a rate.
  */
 export function judgeReleased(prefix: Prefix, kid: string, report: Report): Judgement {
   const key = prefix.key(kid);
-  const { finished_at } = report.usage;
+  const { duration_ms, finished_at } = report.usage;
   const runner = key && prefix.runner(report.runner.uuid, key.enrolment, finished_at);
   if (key === undefined || runner === undefined) return hold("outside-enrolment");
+  if (BigInt(duration_ms) > DURATION_MS_MAX) return hold("over-cap");
   return rated(prefix, report, key, runner);
 }
 

@@ -9,16 +9,16 @@ const WHY = { approval: "", by: "finance", reason: "checked", salt: SALT, ticket
 const LONG = "2678460000";
 
 /** A log that holds a report: index of the hold, and the usage that would be let in. */
-function held(): { log: TestLog; agent: Agent; hold: string; usage: Body<"usage"> } {
+function held(duration = LONG): { log: TestLog; agent: Agent; hold: string; usage: Body<"usage"> } {
   const log = new TestLog();
   log.write("rate_card", card());
   const agent = log.enrol(2, [line("runner-a")]);
   const rated = log.usage(agent, { job: "1", duration: "60000" });
   agent.counter -= 1n;
-  const hold = log.submit(agent, { job: "1", duration: LONG });
+  const hold = log.submit(agent, { job: "1", duration });
   const entry = decodeEntry(log.entries.at(-1) ?? new Uint8Array());
   if (typeof entry === "string" || entry.kind !== "hold") throw new Error("it was not held");
-  const usage = { ...rated, compute_ms: `${LONG}.000000`, hold, jws: entry.body.jws };
+  const usage = { ...rated, compute_ms: `${duration}.000000`, hold, jws: entry.body.jws };
   return { log, agent, hold, usage };
 }
 
@@ -40,6 +40,13 @@ test("what is let in is charged what it would have been charged", async () => {
   log.write("hold_resolved", { ...WHY, hold, outcome: "released" });
   log.write("usage", { ...usage, compute_ms: "1.000000" });
   expect(await codes(log)).toEqual(["rating"]);
+});
+
+test("nobody lets in more than a build can take", async () => {
+  const { hold, log, usage } = held("31622400001");
+  log.write("hold_resolved", { ...WHY, hold, outcome: "released" });
+  log.write("usage", usage);
+  expect(await codes(log)).toEqual(["over-cap"]);
 });
 
 test("nobody lets in alone, later, or another report than was held", async () => {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { type Judgement, judge, trackingOf } from "../../src/core/judge.ts";
+import { type Judgement, judge, judgeReleased, trackingOf } from "../../src/core/judge.ts";
 import type { Report } from "../../src/core/report.ts";
 import { History, kidOf, LONG_AGO, NOW, report, UUID } from "./history.ts";
 
@@ -120,6 +120,14 @@ test("a duration up to the log's cap is usage, a millisecond more is over the ca
   const history = running();
   expect(judged(history, report({ usage: { duration_ms: "2678400000" } }))).toBe("usage");
   expect(judged(history, report({ usage: { duration_ms: "2678400001" } }))).toBe("over-cap");
+});
+
+test("whoever lets a report in, no build takes more than 366 days", () => {
+  const { prefix } = running();
+  const released = (duration_ms: string): string =>
+    codeOf(judgeReleased(prefix, kidOf(1), report({ usage: { duration_ms } })));
+  expect(released("31622400000")).toBe("usage");
+  expect(released("31622400001")).toBe("over-cap");
 });
 
 test("without a card of the runner's tracking there is no rate", () => {

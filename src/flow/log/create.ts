@@ -2,6 +2,7 @@
 import type { z } from "zod";
 import type { MappedRole } from "../../core/control.ts";
 import { BODY } from "../../core/entry.ts";
+import { DURATION_MS_MAX } from "../../core/judge.ts";
 import { Problem } from "../../core/problem.ts";
 import { encodeHex } from "../../core/text.ts";
 import { IntegerText } from "../../core/unit.ts";
@@ -15,7 +16,6 @@ import type { Receipt } from "./commit-entry.ts";
 const SKEW_MS = "300000"; // 300 s
 const DURATION_CAP_MS = "2678400000"; // 31 days
 const SKEW_MS_MAX = 86_400_000n; // a day
-const DURATION_CAP_MS_MAX = 31_622_400_000n; // 366 days
 const LOG_ID_BYTES = 16;
 
 /**
@@ -26,7 +26,7 @@ export const NewLog = BODY.log.omit({ salt: true }).extend({
   /** Without it `single`, where that need not be said. */
   control: BODY.log.shape.control.exactOptional(),
   skew_ms: atMost(SKEW_MS_MAX).default(SKEW_MS),
-  duration_cap_ms: atMost(DURATION_CAP_MS_MAX).default(DURATION_CAP_MS),
+  duration_cap_ms: atMost(DURATION_MS_MAX).default(DURATION_CAP_MS),
 });
 export type NewLog = z.infer<typeof NewLog>;
 
