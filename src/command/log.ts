@@ -32,7 +32,7 @@ function createCommand(): Command {
     )
     .requiredOption("--billing-from <instant>", "hosted usage before it is not billed", instant)
     .addOption(
-      new Option("--control <control>", "dual: changes of rates need a second person").choices([
+      new Option("--control <control>", "dual: what a person changes needs a second one").choices([
         "single",
         "dual",
       ]),
@@ -41,7 +41,9 @@ function createCommand(): Command {
     .option("--duration-cap-ms <ms>", "longer builds are held (default: 31 days)")
     .addHelpText(
       "after",
-      example("log create --unique-id 0c9f… --platform dotcom --billing-from 2026-11-01"),
+      example(
+        "log create --unique-id 0c9f… --platform dotcom --billing-from 2026-11-01 --control dual",
+      ),
     )
     .action(async (options: CreateOptions) => {
       const created = await call<{ log: string; vkey: string; receipt_vkey: string }>(

@@ -99,6 +99,8 @@ export async function applySetup(
       unique_id: instance.unique_id,
       platform: instance.platform,
       billing_from: exact(instance.billing_from),
+      // What follows is one person's; a `mode` decided by two takes it from there.
+      control: "single",
     });
     onStep();
     const from = exact(instance.billing_from);

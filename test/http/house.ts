@@ -173,7 +173,8 @@ export async function newLog(
 }
 
 export async function newLogOn(service: At, token: string, unique_id: string): Promise<string> {
-  const body = { unique_id, platform: "dotcom", billing_from: "2026-01-01T00:00:00.000Z" };
+  const of = { unique_id, platform: "dotcom", billing_from: "2026-01-01T00:00:00.000Z" };
+  const body = { ...of, control: "single" };
   const { log } = (await ask(service, "POST /v1/logs", { token, json: body })).json;
   if (typeof log !== "string") throw new Error("no log");
   await ask(service, `POST /v1/logs/${log}/rate_cards`, { token, json: cardBody() });

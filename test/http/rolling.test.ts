@@ -52,7 +52,8 @@ const vkeyOf = (text: string) => {
 };
 
 async function made(at: { url: string }, unique_id: string): Promise<Told> {
-  const json = { unique_id, platform: "dotcom", billing_from: "2026-01-01T00:00:00.000Z" };
+  const billing_from = "2026-01-01T00:00:00.000Z";
+  const json = { unique_id, platform: "dotcom", billing_from, control: "single" };
   const answer = await ask(at, "POST /v1/logs", { token: await everybody(), json });
   expect(answer.status).toBe(201);
   return answer.json as unknown as Told;
