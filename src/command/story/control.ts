@@ -47,14 +47,14 @@ interface Approved {
 }
 
 export async function controlScene(stage: Stage): Promise<ControlFacts> {
-  const { api, host, log, now, unique_id } = stage;
+  const { host, log, now, unique_id } = stage;
   const { end, month } = lastMonth(now);
   await underTwo(stage);
   const builds = demoBuilds(unique_id, end - HOUR_MS, BUILDS, FIRST_JOB + 20_000n);
   await host.write(builds, now);
   await host.deliver();
   const adjusted = await adjust(stage, builds, month);
-  await call(api, "PUT", `/v1/accounts/${log}`, {
+  await call(await as(stage, "platform"), "PUT", `/v1/accounts/${log}`, {
     ...{ account_id: "A-1001", source: SOURCE, source_version: "1" },
     effective_from: new Date(end - 24 * HOUR_MS).toISOString(),
   });
@@ -102,15 +102,19 @@ async function propose({ api, log }: Stage, asked: Asked): Promise<Opened> {
   return await call<Opened>(api, "POST", "/v1/proposals", { log, ...asked, ...WHY });
 }
 
-/** The second person signs in at development's own issuer. */
-async function approve({ api, data, log }: Stage, { index, nonce }: Opened): Promise<Approved> {
+/** Somebody who is nothing but this: whoever decides about money is no system, and the second person another. */
+async function as({ api, data }: Stage, role: "approver" | "platform"): Promise<Api> {
   const key = readSigningKey(dataFolder(data).keys.issuer);
-  const subject = "approver";
-  const scope = [{ role: "approver", logs: "*", namespaces: "*" }] as const;
-  const token = await localToken(key, scope, { subject });
-  const id_token = await localIdToken(key, { nonce, subject, roles: ["approver"] });
-  const path = `/v1/proposals/${log}/${index}/approval`;
-  return await call<Approved>({ ...api, token }, "POST", path, { id_token });
+  const scope = [{ role, logs: "*", namespaces: "*" }] as const;
+  return { ...api, token: await localToken(key, scope, { subject: role }) };
+}
+
+/** The second person signs in at development's own issuer. */
+async function approve(stage: Stage, { index, nonce }: Opened): Promise<Approved> {
+  const key = readSigningKey(dataFolder(stage.data).keys.issuer);
+  const id_token = await localIdToken(key, { nonce, subject: "approver", roles: ["approver"] });
+  const path = `/v1/proposals/${stage.log}/${index}/approval`;
+  return await call<Approved>(await as(stage, "approver"), "POST", path, { id_token });
 }
 
 async function decide(stage: Stage, asked: Asked): Promise<Approved> {
