@@ -24,16 +24,16 @@ const open = (fingerprint: number): Body<"break"> => ({
   fingerprint: Buffer.alloc(32, fingerprint).toString("base64"),
   ...{ month: "2026-11-01", namespace_id: "", runner_id: "", tracking: "hosted", usage: "" },
 });
-const healed = (index: bigint): Body<"break_resolved"> => ({
+const accepted = (index: bigint): Body<"break_resolved"> => ({
   ...CASE,
-  ...{ approval: "", break: String(index), evidence: "", outcome: "healed" },
+  ...{ approval: "", break: String(index), evidence: "", outcome: "accepted" },
 });
 
 test("entries that are put together are neighbours, and their rows stand beside them", async () => {
   const log = await newLog(door, "together");
   const [first, second] = await door.appender.together(log, async (put) => {
     const broken = await put("break", open(1));
-    return [broken, await put("break_resolved", healed(broken.index))];
+    return [broken, await put("break_resolved", accepted(broken.index))];
   });
   expect(second?.index).toBe((first?.index ?? 0n) + 1n);
   const [row] = await house.database.reader`
@@ -67,7 +67,7 @@ test("of two processes that decide one thing at once, exactly one does", async (
   const { index } = await door.appender.control(log, "break", () => open(3));
   const others = [door, house.open(), house.open()];
   const outcomes = await Promise.allSettled(
-    others.map(({ appender }) => appender.control(log, "break_resolved", () => healed(index))),
+    others.map(({ appender }) => appender.control(log, "break_resolved", () => accepted(index))),
   );
   const codes = outcomes.map((each) => (each.status === "rejected" ? each.reason.code : "written"));
   expect(codes.sort()).toEqual(["already-decided", "already-decided", "written"]);
