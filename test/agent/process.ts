@@ -5,18 +5,15 @@ import type { Readable, Writable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 
-const CLI = fileURLToPath(new URL("cli.ts", import.meta.url));
+/** As test/compile.ts makes it. */
+const CLI = fileURLToPath(new URL("../../dist/test/agent/cli.js", import.meta.url));
 
 /** @param limit a command that runs its arguments under a limit, as `prlimit` does */
 export function agentProcess(
   args: string[],
   limit: string[] = [],
 ): ChildProcessByStdio<Writable, Readable, Readable> {
-  const [command = "", ...rest] = [
-    ...limit,
-    process.execPath,
-    ...["--import", "tsx", CLI, "agent", ...args],
-  ];
+  const [command = "", ...rest] = [...limit, process.execPath, ...[CLI, "agent", ...args]];
   return spawn(command, rest, { stdio: "pipe" });
 }
 

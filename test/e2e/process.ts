@@ -140,8 +140,9 @@ export function start(
   program = "src/main.ts",
 ): ChildProcessByStdio<null, Readable, Readable> {
   const { PATH = "" } = process.env;
-  const script = new URL(`../../${program}`, import.meta.url).pathname;
-  return spawn(process.execPath, ["--import", "tsx", script, ...args], {
+  const compiled = `../../dist/${program.replace(/\.ts$/, ".js")}`;
+  const script = new URL(compiled, import.meta.url).pathname;
+  return spawn(process.execPath, [script, ...args], {
     stdio: ["ignore", "pipe", "pipe"],
     env: { PATH, LOG_LEVEL: "warn", ...environment },
   });
