@@ -113,6 +113,11 @@ export class MonthDesk {
     await this.say(`POST /v1/logs/${this.log}/platform_jobs`, { jobs, ...covered });
     if (to === undefined) return;
     const month = `${instantText(Date.parse(to) - 1).slice(0, 7)}-01`;
+    await this.matched(month);
+  }
+
+  /** What the platform saw by now was held against what was reported, which goes on beside requests. */
+  async matched(month: string): Promise<void> {
     await vi.waitUntil(() => this.#isMatched(month), { timeout: 20_000, interval: 200 });
   }
 
