@@ -13,7 +13,8 @@ import { Report } from "../../src/core/report.ts";
 import { encodeBase64 } from "../../src/core/text.ts";
 import { EMPTY_EDGE, edgeRoot, grow } from "../../src/core/tile.ts";
 import { nextMonth } from "../../src/core/unit.ts";
-import { type Agent, SALT, type TestLog } from "./log.ts";
+import { auditFiles, filesOf, said as saidOf } from "./archive.ts";
+import { type Agent, card, line, SALT, TestLog } from "./log.ts";
 
 const BY = { approval: "", by: "finance", salt: SALT };
 
@@ -213,4 +214,17 @@ function decoded(bytes: Uint8Array): Entry {
   const entry = decodeEntry(bytes);
   if (typeof entry === "string") throw new Error(`closing: ${entry}`);
   return entry;
+}
+
+/** A hosted runner, an account for all, and one of its own for namespace 2. */
+export function start(): { log: TestLog; agent: Agent } {
+  const log = new TestLog();
+  log.write("rate_card", card());
+  log.write("account", account());
+  log.write("account", account({ namespace_id: "2", account_id: "A-2" }));
+  return { log, agent: log.enrol(2, [line("runner-a")]) };
+}
+
+export async function codes(log: TestLog): Promise<string[]> {
+  return saidOf(await auditFiles(filesOf(log))).codes;
 }

@@ -4,24 +4,11 @@ import { expect, test } from "vitest";
 import type { Body } from "../../../src/core/entry.ts";
 import { encodeBase64 } from "../../../src/core/text.ts";
 import { auditFiles, filesOf, said } from "../archive.ts";
-import { account, close, closedBody, coverage, difference, pin, ready } from "../closing.ts";
+import { close, closedBody, codes, coverage, difference, pin, ready, start } from "../closing.ts";
 import { type Agent, card, limit, line, pack, SALT, TestLog } from "../log.ts";
 
 const FIRST = "2026-11-01";
 const SECOND = "2026-12-01";
-
-/** A hosted runner, an account for all, and one of its own for namespace 2. */
-function start(): { log: TestLog; agent: Agent } {
-  const log = new TestLog();
-  log.write("rate_card", card());
-  log.write("account", account());
-  log.write("account", account({ namespace_id: "2", account_id: "A-2" }));
-  return { log, agent: log.enrol(2, [line("runner-a")]) };
-}
-
-async function codes(log: TestLog): Promise<string[]> {
-  return said(await auditFiles(filesOf(log))).codes;
-}
 
 test("months with late usage, packs, corrections, overage and what ran over are proven to the last digit", async () => {
   const { log, agent } = start();

@@ -1,24 +1,11 @@
 /** What keys, runners and breaks owe a month, before its cut-off and up to its closing. */
 import { expect, test } from "vitest";
-import { auditFiles, filesOf, said } from "../archive.ts";
-import { account, close, closedBody, difference, pin, ready } from "../closing.ts";
-import { type Agent, agentOf, card, line, SALT, TestLog } from "../log.ts";
+import { auditFiles, filesOf } from "../archive.ts";
+import { close, closedBody, codes, difference, pin, ready, start } from "../closing.ts";
+import { agentOf, card, line, SALT, TestLog } from "../log.ts";
 
 const FIRST = "2026-11-01";
 const SECOND = "2026-12-01";
-
-/** A hosted runner, an account for all, and one of its own for namespace 2. */
-function start(): { log: TestLog; agent: Agent } {
-  const log = new TestLog();
-  log.write("rate_card", card());
-  log.write("account", account());
-  log.write("account", account({ namespace_id: "2", account_id: "A-2" }));
-  return { log, agent: log.enrol(2, [line("runner-a")]) };
-}
-
-async function codes(log: TestLog): Promise<string[]> {
-  return said(await auditFiles(filesOf(log))).codes;
-}
 
 test("what a key's end, a break's resolution or a pause of coverage means is read from the prefix", async () => {
   const { log, agent } = start();
