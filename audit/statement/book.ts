@@ -135,7 +135,7 @@ export class StatementBook {
       closed: { at: closed.at, index: String(closed.index) },
       closing: { approval: cutOff.approval, at: cutOff.at, index: String(cutOff.index) },
       corrections: this.#corrections.all(),
-      exports: [],
+      exports: body.exports,
       instance: { platform: genesis.platform, unique_id: genesis.unique_id },
       log: closed.log,
       month: this.#month,

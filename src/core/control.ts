@@ -59,6 +59,7 @@ export const ROLES = [
   "auditor",
   "witness",
   "viewer",
+  "portal",
 ] as const;
 
 /** Whoever holds this value of this claim of this issuer has the role on this log. */
@@ -185,7 +186,8 @@ export const CONTROL_BODY = {
    * After the cut-off: what the month is, for ever. Digests are of canonical lines (docs/months.md). `anchor` says
    * that somebody outside holds the checkpoint of `size` entries, and `anchored_by` who: witnesses and when they
    * signed, or the archive's lock and until when. `none` is UNANCHORED, by nobody. `close_delay_days` is what the
-   * operator lets pass between a month's end and its cut-off.
+   * operator lets pass between a month's end and its cut-off. `exports` are the month's files (docs/exports.md),
+   * in the order of their names.
    */
   month_closed: z.strictObject({
     accounts_sha256: HashText,
@@ -196,6 +198,9 @@ export const CONTROL_BODY = {
     by: NonEmptyText,
     close_delay_days: IntegerText,
     closing: IntegerText,
+    exports: z
+      .array(z.strictObject({ name: NonEmptyText, rows: IntegerText, sha256: HashText }))
+      .max(16),
     month: MonthText,
     packs_sha256: HashText,
     rollups_sha256: HashText,

@@ -12,6 +12,7 @@ import {
   NonEmptyText,
   PositiveText,
   SaltText,
+  SignedComputeMsText,
   SignedIntegerText,
   Text,
   Tracking,
@@ -31,9 +32,13 @@ export const BREAK_CODES = [
   "over-capacity",
   "sudden-jump",
   "source-count",
+  "portal-difference",
 ] as const;
 export const BreakCode = z.enum(BREAK_CODES);
 export type BreakCode = z.infer<typeof BreakCode>;
+
+/** Fifty years: an entry stays below its 65,535 bytes. */
+const FEED_MONTHS_MAX = 600;
 
 export const EVIDENCE_BODY = {
   /** The platform's own list of what a runner did in [from, to), as it was pulled or uploaded. */
@@ -79,6 +84,25 @@ export const EVIDENCE_BODY = {
     kind: z.enum(["quota", "pack", "project_class", "account"]),
     source: NonEmptyText,
     stated: IntegerText,
+  }),
+  /**
+   * What a consumer of the feed took of entries 0 … up_to−1, by its own sums: of each billing month that it has
+   * events of, in that order, how many and what they come to.
+   */
+  feed_ack: z.strictObject({
+    by: NonEmptyText,
+    consumer: NonEmptyText,
+    months: z
+      .array(
+        z.strictObject({
+          billing_month: MonthText,
+          compute_ms: SignedComputeMsText,
+          events: IntegerText,
+        }),
+      )
+      .max(FEED_MONTHS_MAX),
+    salt: SaltText,
+    up_to: IntegerText,
   }),
   /** Digest of the access log's lines of one day that concern this log. */
   access_digest: z.strictObject({

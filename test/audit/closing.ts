@@ -94,6 +94,7 @@ export function closedBody(log: TestLog, closing: string, month: string): Body<"
       close_delay_days: "3",
       by: "service",
       closing,
+      exports: [],
       month,
       salt: SALT,
     },

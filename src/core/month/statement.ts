@@ -98,7 +98,7 @@ export const Statement = z.strictObject({
     z.strictObject({ amount: SignedComputeMsText, lines: IntegerText, reason: Word }),
   ),
   /** SHA-256 of each file that was exported for the month. */
-  exports: z.array(z.strictObject({ name: NonEmptyText, sha256: HashText })),
+  exports: BODY.month_closed.shape.exports,
   instance: z.strictObject({ platform: Platform, unique_id: NonEmptyText }),
   /** Of earlier usage months, posted to this one; a part of `totals`. */
   late: z.array(Totals.extend({ usage_month: MonthText })),

@@ -98,7 +98,7 @@ async function closeFor(
   const figures = await figuresOf(finishing, { log, month, closing: index });
   if (typeof figures === "string") return { month, missing: [figures] };
   const place = { closing: String(index), month, close_delay_days: String(closeDelayDays) };
-  const body = { ...figures, ...settled, ...place, by, salt: salt(random) };
+  const body = { ...figures, ...settled, ...place, exports: [], by, salt: salt(random) };
   const receipt = await appender.control(log, "month_closed", async (prefix, _, tx) => {
     const ends = await readMonthEnds(tx, log);
     const end = ends.find(({ closing }) => closing === index);

@@ -33,7 +33,7 @@ const LINE = { amount: "-1.000000", entry: "", namespace_id: "1", project_id: ""
 export function closedMonth(ledger: TestLedger, { index, month }: Closing): Entry {
   return ledger.append("month_closed", {
     ...{ accounts_sha256: HASH, allocations: "0", allocations_sha256: HASH, anchor: "none" },
-    ...{ anchored_by: [], close_delay_days: "3" },
+    ...{ anchored_by: [], close_delay_days: "3", exports: [] },
     ...{ by: "p_test", closing: String(index), month, packs_sha256: HASH, rollups_sha256: HASH },
     ...{ root: HASH, salt: SALT, size: String(index + 1n) },
     totals: {
