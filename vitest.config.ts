@@ -46,7 +46,7 @@ export default defineConfig({
             "test/embedded{,/**/*}.test.ts",
           ],
           pool: "forks",
-          globalSetup: ["test/template.ts", "test/threads.ts"],
+          globalSetup: ["test/compile.ts", "test/template.ts", "test/threads.ts"],
           testTimeout: 60_000,
           hookTimeout: 60_000,
         },

@@ -9,6 +9,7 @@ import { serverAccount } from "../src/embedded/account.ts";
 import { untilFree } from "../src/embedded/postmaster.ts";
 import { type Embedded, findPostgres, removePostgres, startPostgres } from "../src/embedded.ts";
 import { connect } from "../src/store/connect.ts";
+import { compiled } from "./compile.ts";
 
 const IN_USE = { code: "data-folder-in-use" };
 
@@ -108,16 +109,15 @@ test("a first start that was cut short is finished by the next", async () => {
 /** Another Node process that starts a server and then stays until its stdin ends. */
 async function launch(): Promise<ChildProcess> {
   const script = `
-    const { startPostgres } = await import(${JSON.stringify(import.meta.resolve("../src/embedded.ts"))});
+    const { startPostgres } = await import(${JSON.stringify(compiled(new URL("../src/embedded.ts", import.meta.url)))});
     await startPostgres({ folder: ${JSON.stringify(folder)} });
     console.log("started");
     process.stdin.resume();
   `;
-  const launcher = spawn(
-    process.execPath,
-    ["--import", "tsx", "--input-type=module", "--eval", script],
-    { stdio: ["pipe", "pipe", "inherit"], detached: true },
-  );
+  const launcher = spawn(process.execPath, ["--input-type=module", "--eval", script], {
+    stdio: ["pipe", "pipe", "inherit"],
+    detached: true,
+  });
   launchers.push(launcher);
   if (launcher.stdout === null) throw new Error("launch: no stdout");
   await once(launcher.stdout, "data");

@@ -1,14 +1,14 @@
 /** kill -9 after each durable step of holding a log to its receipts. */
 import { cpSync, rmSync } from "node:fs";
-import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { compiled } from "../compile.ts";
 import type { Host } from "./host.ts";
 import type { TestLog } from "./log.ts";
 import { runAgent } from "./process.ts";
 import type { FakeService } from "./service.ts";
 import { closeStage, openStage } from "./stage.ts";
 
-const KILLER = fileURLToPath(new URL("killer.ts", import.meta.url));
+const KILLER = compiled(new URL("killer.ts", import.meta.url));
 
 let host: Host;
 let service: FakeService;
@@ -35,7 +35,7 @@ test("killed after any durable step, the next run ends with every promise judged
     cpSync(before, host.state, { recursive: true });
     ledger.entries = entries.slice();
     const killed = await runAgent(["receipts", "--check", "--state", host.state], {
-      limit: ["env", `KILL_AFTER=${steps + 1}`, `NODE_OPTIONS=--import=tsx --import=${KILLER}`],
+      limit: ["env", `KILL_AFTER=${steps + 1}`, `NODE_OPTIONS=--import=${KILLER}`],
     });
     alive = killed.status === null;
     if (!alive) expect(killed).toMatchObject({ status: 1, stderr: expect.any(String) });

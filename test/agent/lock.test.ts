@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import { lockFolder } from "../../src/agent/lock.ts";
+import { compiled } from "../compile.ts";
 
 const root = mkdtempSync(join(tmpdir(), "minutebook-lock-"));
 const HOLD = `
@@ -17,7 +18,7 @@ const HOLD = `
     process.stdout.write(error.code);
   }
 `;
-const MODULE = new URL("../../src/agent/lock.ts", import.meta.url).href;
+const MODULE = compiled(new URL("../../src/agent/lock.ts", import.meta.url));
 
 afterAll(() => {
   rmSync(root, { recursive: true });
@@ -29,7 +30,7 @@ function newFolder(): string {
 
 /** A process that tries to hold the folder, and what it said about that. */
 async function contender(folder: string): Promise<{ child: ChildProcess; said: string }> {
-  const args = ["--import", "tsx", "--input-type=module", "--eval", HOLD, MODULE, folder];
+  const args = ["--input-type=module", "--eval", HOLD, MODULE, folder];
   const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
   const [said] = await once(child.stdout, "data");
   return { child, said: String(said) };

@@ -3,10 +3,9 @@ import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { once } from "node:events";
 import type { Readable, Writable } from "node:stream";
 import { text } from "node:stream/consumers";
-import { fileURLToPath } from "node:url";
+import { compiled } from "../compile.ts";
 
-/** As test/compile.ts makes it. */
-const CLI = fileURLToPath(new URL("../../dist/test/agent/cli.js", import.meta.url));
+const CLI = compiled(new URL("./cli.ts", import.meta.url));
 
 /** @param limit a command that runs its arguments under a limit, as `prlimit` does */
 export function agentProcess(

@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeEach, expect, test } from "vitest";
+import { compiled } from "../compile.ts";
 import { testKey } from "../signing.ts";
 import { checkpointOf, type Files, filesOf, signer, vkeyText } from "./archive.ts";
 import { command, openHome } from "./command.ts";
@@ -248,7 +249,7 @@ test("what no trusted key has signed is not fetched", async () => {
 });
 
 test("killed after any file, the same command goes on from there, and no file is half", async () => {
-  const PROGRAM = ["--import", "tsx", join(import.meta.dirname, "../../audit/cli.ts")];
+  const cli = compiled(new URL("../../audit/cli.ts", import.meta.url));
   let count = 0;
   let stopAt = 3;
   let child: ReturnType<typeof spawn> | undefined;
@@ -260,7 +261,7 @@ test("killed after any file, the same command goes on from there, and no file is
   const { url } = await serve(FILES, SIZES, lie);
   for (stopAt of [3, 8, 13]) {
     count = 0;
-    child = spawn(process.execPath, [...PROGRAM, "bundle", url, folder, ...VKEY, "--at-once", "1"]);
+    child = spawn(process.execPath, [cli, "bundle", url, folder, ...VKEY, "--at-once", "1"]);
     const [, signal] = await once(child, "exit");
     expect(signal).toBe("SIGKILL");
     expectProven(FILES);

@@ -4,12 +4,13 @@ import { closeSync, mkdirSync, mkdtempSync, openSync, rmSync, writeFileSync } fr
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { compiled } from "../compile.ts";
 import { filesOf, vkeyText } from "./archive.ts";
 import { smallLog } from "./honest.ts";
 import { LOG_ID } from "./log.ts";
 
 const HOME = mkdtempSync(join(tmpdir(), "audit-cli-"));
-const PROGRAM = ["--import", "tsx", join(import.meta.dirname, "../../audit/cli.ts")];
+const PROGRAM = compiled(new URL("../../audit/cli.ts", import.meta.url));
 const VERIFY = ["verify", HOME, "--vkey", vkeyText()];
 
 beforeAll(() => {
@@ -25,7 +26,7 @@ async function program(
   args = VERIFY,
 ): Promise<{ status: number | null; err: string }> {
   const stdio = ["ignore", stdout === "closed" ? "pipe" : stdout, "pipe"] as const;
-  const child = spawn(process.execPath, [...PROGRAM, ...args], { stdio: [...stdio] });
+  const child = spawn(process.execPath, [PROGRAM, ...args], { stdio: [...stdio] });
   if (stdout === "closed") child.stdout?.destroy();
   let err = "";
   child.stderr?.setEncoding("utf8").on("data", (text) => {

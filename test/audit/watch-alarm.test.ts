@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { afterAll, afterEach, beforeEach, expect, test } from "vitest";
 import { exclusively, here } from "../../audit/exclusive.ts";
 import { decodeUtf8 } from "../../src/core/text.ts";
+import { compiled } from "../compile.ts";
 import { checkpointOf, filesOf, signer, vkeyText } from "./archive.ts";
 import { command, type Ended, openHome } from "./command.ts";
 import { LOG_ID, type TestLog } from "./log.ts";
@@ -138,12 +139,12 @@ test("of many that write to one path at once, each sees what the one before it w
   writeFileSync(path, "0");
   const script = `
     import { readFileSync, writeFileSync } from "node:fs";
-    import { exclusively, here } from ${JSON.stringify(new URL("../../audit/exclusive.ts", import.meta.url).href)};
+    import { exclusively, here } from ${JSON.stringify(compiled(new URL("../../audit/exclusive.ts", import.meta.url)))};
     for (let i = 0; i < 25; i += 1) {
       await exclusively(process.argv[1], () =>
         writeFileSync(process.argv[1], String(Number(readFileSync(process.argv[1], "utf8")) + 1)));
     }`;
-  const args = ["--import", "tsx", "--input-type=module", "-e", script, path];
+  const args = ["--input-type=module", "-e", script, path];
   const ends = Array.from({ length: 3 }, () => {
     const child = spawn(process.execPath, args, { stdio: "inherit" });
     return new Promise((ended) => child.once("exit", ended));

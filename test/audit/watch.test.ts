@@ -2,13 +2,13 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeEach, expect, test } from "vitest";
 import { sha256 } from "../../audit/native.ts";
 import { parseCheckpoint } from "../../src/core/checkpoint.ts";
 import { linesOf } from "../../src/core/note.ts";
 import { verifyConsistency } from "../../src/core/proof.ts";
 import { decodeBase64, decodeUtf8 } from "../../src/core/text.ts";
+import { compiled } from "../compile.ts";
 import { testKey } from "../signing.ts";
 import { checkpointOf, type Files, filesOf, signer, vkeyText } from "./archive.ts";
 import { command, type Ended, openHome } from "./command.ts";
@@ -244,9 +244,9 @@ test("addresses of another log, or of none, are refused", async () => {
 
 test("the program follows a log until it contradicts itself, look after look", async () => {
   const { show, url } = await address(LOG, 300);
-  const cli = fileURLToPath(new URL("../../audit/cli.ts", import.meta.url));
+  const cli = compiled(new URL("../../audit/cli.ts", import.meta.url));
   const args = ["watch", url, "--vkey", vkeyText(), "--state", state, "--interval", "1"];
-  const child = spawn(process.execPath, ["--import", "tsx", cli, ...args]);
+  const child = spawn(process.execPath, [cli, ...args]);
   let out = "";
   child.stdout.setEncoding("utf8").on("data", (text: string) => {
     out += text;

@@ -1,16 +1,16 @@
 import { spawnSync } from "node:child_process";
 import { mkdirSync, readdirSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { afterAll, beforeEach, expect, test } from "vitest";
 import { addCheckpoint } from "../../audit/witness/answer.ts";
 import { nameOf, WitnessStore } from "../../audit/witness/store.ts";
 import { decodeUtf8 } from "../../src/core/text.ts";
+import { compiled } from "../compile.ts";
 import { checkpointOf } from "./archive.ts";
 import { openHome } from "./command.ts";
 import { expectCosigned, FORK, LOG, ORIGIN, request, SECONDS, witnessing } from "./witnessing.ts";
 
-const PROCESS = fileURLToPath(new URL("witness-process.ts", import.meta.url));
+const PROCESS = compiled(new URL("witness-process.ts", import.meta.url));
 const home = openHome();
 afterAll(() => home.remove());
 let folders = 0;
@@ -52,7 +52,7 @@ test.each(["staged", "linked", "durable", "cleared"])(
   "killed once a state is %s, a witness never signs a second truth",
   (effect) => {
     const run = (kill: string, body: Uint8Array) => {
-      const args = ["--import", "tsx", PROCESS, folder, kill];
+      const args = [PROCESS, folder, kill];
       return spawnSync(process.execPath, args, { input: body, encoding: "utf8" });
     };
     expect(JSON.parse(run("none", request(LOG, 0, 7)).stdout).status).toBe(200);

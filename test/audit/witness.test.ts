@@ -3,7 +3,6 @@ import { once } from "node:events";
 import { mkdirSync, readFileSync, statSync, unlinkSync, writeFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeEach, expect, test } from "vitest";
 import { verifyNow } from "../../audit/native.ts";
 import type { Answer, Witnessing } from "../../audit/witness/answer.ts";
@@ -13,6 +12,7 @@ import { parseCheckpoint } from "../../src/core/checkpoint.ts";
 import { linesOf, openNote, signNote } from "../../src/core/note.ts";
 import { parsePolicy } from "../../src/core/policy.ts";
 import { decodeUtf8, encodeUtf8 } from "../../src/core/text.ts";
+import { compiled } from "../compile.ts";
 import { testKey } from "../signing.ts";
 import { checkpointOf, signer, vkey, vkeyText } from "./archive.ts";
 import { command, openHome } from "./command.ts";
@@ -220,9 +220,9 @@ interface Program {
 }
 
 async function startProgram(key: string): Promise<Program> {
-  const cli = fileURLToPath(new URL("../../audit/cli.ts", import.meta.url));
+  const cli = compiled(new URL("../../audit/cli.ts", import.meta.url));
   const args = ["witness", "--key", key, ...NAMED, "--state", folder, "--log", vkeyText()];
-  const child = spawn(process.execPath, ["--import", "tsx", cli, ...args, "--port", "0"]);
+  const child = spawn(process.execPath, [cli, ...args, "--port", "0"]);
   let said = "";
   const url = await new Promise<string>((listening) => {
     child.stdout.setEncoding("utf8").on("data", (text: string) => {

@@ -3,11 +3,11 @@ import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { text as readAll } from "node:stream/consumers";
-import { fileURLToPath } from "node:url";
 import type { Command } from "commander";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { minutebook as program } from "../../src/command/program.ts";
 import { VERSION } from "../../src/version.ts";
+import { compiled } from "../compile.ts";
 import { minutebook } from "./terminal.ts";
 
 /** Somebody else's server: it answers everything with a page. */
@@ -109,9 +109,9 @@ test("a variable of the wrong shape is named, and its value is not shown", async
 });
 
 test("the program is what it says, down to its exit status", async () => {
-  const main = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
+  const main = compiled(new URL("../../src/main.ts", import.meta.url));
   const spawned = async (...args: string[]) => {
-    const child = spawn(process.execPath, ["--import", "tsx", main, ...args]);
+    const child = spawn(process.execPath, [main, ...args]);
     const [stdout, stderr] = [readAll(child.stdout), readAll(child.stderr)];
     const [status] = await once(child, "close");
     return [status, await stdout, await stderr];

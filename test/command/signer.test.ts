@@ -2,7 +2,6 @@
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { afterAll, expect, onTestFinished, test, vi } from "vitest";
 import { layFoundation } from "../../src/command/foundation.ts";
 import { openSigner, type Signer } from "../../src/command/signer.ts";
@@ -10,10 +9,10 @@ import { readConfig } from "../../src/config.ts";
 import { ConfigError } from "../../src/config-error.ts";
 import { encodeUtf8 } from "../../src/core/text.ts";
 import type { SigningKey } from "../../src/flow/key/signing-key.ts";
+import { compiled } from "../compile.ts";
 import { testKey, verifyByOpenssl } from "../signing.ts";
 
-const PROGRAM = fileURLToPath(new URL("signing-program.ts", import.meta.url));
-const TSX = import.meta.resolve("tsx");
+const PROGRAM = compiled(new URL("signing-program.ts", import.meta.url));
 
 const folder = mkdtempSync(join(tmpdir(), "minutebook-signer-"));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -28,7 +27,7 @@ interface Opened {
 }
 
 function wordsOf(...args: string[]): [string, ...string[]] {
-  return [process.execPath, "--import", TSX, PROGRAM, ...args];
+  return [process.execPath, PROGRAM, ...args];
 }
 
 async function open(silenceMs = 20_000, ...args: string[]): Promise<Opened> {

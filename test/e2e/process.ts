@@ -10,6 +10,7 @@ import type { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { SignJWT } from "jose";
 import { ROLES } from "../../src/core/control.ts";
+import { compiled } from "../compile.ts";
 import { type FreshDatabase, freshDatabase } from "../postgres.ts";
 import { testKey } from "../signing.ts";
 
@@ -140,8 +141,7 @@ export function start(
   program = "src/main.ts",
 ): ChildProcessByStdio<null, Readable, Readable> {
   const { PATH = "" } = process.env;
-  const compiled = `../../dist/${program.replace(/\.ts$/, ".js")}`;
-  const script = new URL(compiled, import.meta.url).pathname;
+  const script = compiled(new URL(`../../${program}`, import.meta.url));
   return spawn(process.execPath, [script, ...args], {
     stdio: ["ignore", "pipe", "pipe"],
     env: { PATH, LOG_LEVEL: "warn", ...environment },

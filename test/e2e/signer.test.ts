@@ -1,11 +1,11 @@
 /** The service in production with all its keys elsewhere. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { formatVkey, openNote, parseVkey } from "../../src/core/note.ts";
 import { readReceipt, verifyReceipt } from "../../src/core/receipt.ts";
 import { instantText } from "../../src/core/unit.ts";
+import { compiled } from "../compile.ts";
 import { reported } from "../flow/door.ts";
 import { ask, newAgent, newLogOn } from "../http/house.ts";
 import { testKey, verifyByOpenssl } from "../signing.ts";
@@ -17,7 +17,7 @@ beforeAll(async () => {
 });
 afterAll(() => site.remove());
 
-const PROGRAM = fileURLToPath(new URL("../command/signing-program.ts", import.meta.url));
+const PROGRAM = compiled(new URL("../command/signing-program.ts", import.meta.url));
 const FINISHED = instantText(Date.now() - 60_000);
 
 function report(log: string, counter: number): string {
@@ -34,7 +34,7 @@ test("a signer that is killed amid traffic costs answers and nothing else, and n
   const { database, folder, token } = site;
   const starts = join(folder, "starts");
   const { LOG_KEY_FILE: _, RECEIPT_KEY_FILE: __, ...environment } = site.environment;
-  const words = [process.execPath, "--import", import.meta.resolve("tsx"), PROGRAM, starts];
+  const words = [process.execPath, PROGRAM, starts];
   const service = await serve({ ...environment, SIGNER_COMMAND: JSON.stringify(words) });
   const log = await newLogOn(service, token, "keys elsewhere");
   await newAgent(service, log, 1, {}, token);

@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { Redis } from "ioredis";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { type EmbeddedRedis, startRedis } from "../../src/embedded/redis.ts";
+import { compiled } from "../compile.ts";
 
 // Each test has a folder of its own; what it started is stopped even if it fails.
 let folder: string;
@@ -115,16 +116,14 @@ test("one that is killed comes back at the same place, each time, and stays away
 /** Another Node process that starts a server, says where, and then stays. */
 async function launch(): Promise<{ launcher: ChildProcess; url: string }> {
   const script = `
-    const { startRedis } = await import(${JSON.stringify(import.meta.resolve("../../src/embedded/redis.ts"))});
+    const { startRedis } = await import(${JSON.stringify(compiled(new URL("../../src/embedded/redis.ts", import.meta.url)))});
     const { url } = await startRedis({ folder: ${JSON.stringify(folder)}, log: console.error });
     console.log(url);
     process.stdin.resume();
   `;
-  const launcher = spawn(
-    process.execPath,
-    ["--import", "tsx", "--input-type=module", "--eval", script],
-    { stdio: ["pipe", "pipe", "inherit"] },
-  );
+  const launcher = spawn(process.execPath, ["--input-type=module", "--eval", script], {
+    stdio: ["pipe", "pipe", "inherit"],
+  });
   launchers.push(launcher);
   const [line] = (await once(launcher.stdout, "data")) as [Buffer];
   return { launcher, url: line.toString("utf8").trim() };

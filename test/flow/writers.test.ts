@@ -2,11 +2,11 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { EventEmitter, once } from "node:events";
 import { createInterface } from "node:readline";
-import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { enrol } from "../../src/flow/key/enrol.ts";
 import { revoke } from "../../src/flow/key/revoke.ts";
 import { card } from "../../src/flow/rate/card.ts";
+import { compiled } from "../compile.ts";
 import { CARD, kidOf, RUNNER } from "../core/history.ts";
 import { closeHouse, type House, newAgent, newLog, ofKind, openHouse } from "./door.ts";
 import { controlIndexOf, readBack } from "./replay.ts";
@@ -20,7 +20,7 @@ beforeAll(async () => {
 
 afterAll(() => closeHouse(house));
 
-const SCRIPT = fileURLToPath(new URL("./writer.ts", import.meta.url));
+const SCRIPT = compiled(new URL("./writer.ts", import.meta.url));
 const PROCESSES = 4;
 const REPORTS = WRITERS * BATCHES * BATCH;
 /** Within the skew, and after what is to take effect amid the writers. */
@@ -58,7 +58,7 @@ class Writers {
   }
 
   #start(): [ChildProcess, Promise<number | null>] {
-    const args = ["--import", "tsx", SCRIPT, JSON.stringify(this.#plan)];
+    const args = [SCRIPT, JSON.stringify(this.#plan)];
     const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
     createInterface({ input: child.stdout }).on("line", (line) => {
       this.answers.push(line);

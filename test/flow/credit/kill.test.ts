@@ -1,15 +1,15 @@
 /** A credit run over 50,000 namespaces, whose processes are killed while they apply it. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import type { Crediting } from "../../../src/flow/credit/ask.ts";
 import { preview } from "../../../src/flow/credit/preview.ts";
+import { compiled } from "../../compile.ts";
 import { closeHouse, type Door, type House, newAgent, newLog, openHouse } from "../door.ts";
 import { begin, beginReversal, creditingOf, whole, work } from "./crediting.ts";
 
 const NAMESPACES = 50_000;
-const PROCESS = fileURLToPath(new URL("./applying-process.ts", import.meta.url));
+const PROCESS = compiled(new URL("./applying-process.ts", import.meta.url));
 
 let house: House;
 let door: Door;
@@ -35,7 +35,7 @@ afterAll(async () => {
 
 function applies(run: bigint): ChildProcess {
   const { urls } = house.database;
-  const args = ["--import", "tsx", PROCESS, urls.writer, house.archive, log, String(run)];
+  const args = [PROCESS, urls.writer, house.archive, log, String(run)];
   const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
   onTestFinished(() => void child.kill("SIGKILL"));
   return child;

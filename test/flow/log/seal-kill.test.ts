@@ -1,9 +1,9 @@
 /** Real processes, killed while they seal. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { seal } from "../../../src/flow/log/seal.ts";
+import { compiled } from "../../compile.ts";
 import { naiveRoot } from "../../core/merkle.ts";
 import { type FreshDatabase, freshDatabase } from "../../postgres.ts";
 import { Chain, sealerOf } from "../chain.ts";
@@ -15,10 +15,10 @@ beforeAll(async () => {
 });
 afterAll(() => db.drop());
 
-const PROCESS = fileURLToPath(new URL("../sealing-process.ts", import.meta.url));
+const PROCESS = compiled(new URL("../sealing-process.ts", import.meta.url));
 
 function start(root: string): ChildProcess {
-  const child = spawn(process.execPath, ["--import", "tsx", PROCESS, db.urls.writer, root], {
+  const child = spawn(process.execPath, [PROCESS, db.urls.writer, root], {
     stdio: ["ignore", "pipe", "inherit"],
   });
   onTestFinished(() => {

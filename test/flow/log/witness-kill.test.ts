@@ -1,10 +1,10 @@
 /** Real processes, killed while they keep what a witness signed. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { seal } from "../../../src/flow/log/seal.ts";
 import { submit } from "../../../src/flow/log/submit.ts";
+import { compiled } from "../../compile.ts";
 import { type FreshDatabase, freshDatabase } from "../../postgres.ts";
 import { Chain, sealerOf } from "../chain.ts";
 import { archiveFolder } from "../folder.ts";
@@ -17,10 +17,10 @@ beforeAll(async () => {
 });
 afterAll(() => db.drop());
 
-const PROCESS = fileURLToPath(new URL("../submitting-process.ts", import.meta.url));
+const PROCESS = compiled(new URL("../submitting-process.ts", import.meta.url));
 
 function start(root: string, { url }: TestWitness): ChildProcess {
-  const args = ["--import", "tsx", PROCESS, db.urls.writer, root, url];
+  const args = [PROCESS, db.urls.writer, root, url];
   const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
   onTestFinished(() => {
     child.kill("SIGKILL");

@@ -1,8 +1,8 @@
 /** Real processes, killed while a receiver has what they sent, and they have not said so. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
+import { compiled } from "../../compile.ts";
 import { type FreshDatabase, freshDatabase } from "../../postgres.ts";
 import { Courier, fill, SECRET, stateOf } from "./outbox.ts";
 import { answering, Receiver, verified } from "./receiver.ts";
@@ -13,12 +13,12 @@ beforeAll(async () => {
 });
 afterAll(() => db.drop());
 
-const PROCESS = fileURLToPath(new URL("./delivering-process.ts", import.meta.url));
+const PROCESS = compiled(new URL("./delivering-process.ts", import.meta.url));
 /** A request's time and what is added to it. */
 const CLAIM_MS = 60_000;
 
 function start(url: string): ChildProcess {
-  const args = ["--import", "tsx", PROCESS, db.urls.writer, url];
+  const args = [PROCESS, db.urls.writer, url];
   const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
   onTestFinished(() => {
     child.kill("SIGKILL");

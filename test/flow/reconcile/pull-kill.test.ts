@@ -1,9 +1,9 @@
 /** Real processes, killed between the pages of one walk. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
 import { instantText } from "../../../src/core/unit.ts";
+import { compiled } from "../../compile.ts";
 import { closeHouse, entriesOf, type House, newAgent, newLog, ofKind, openHouse } from "../door.ts";
 import { startStandIn } from "./gitlab.ts";
 
@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => closeHouse(house));
 
-const PROCESS = fileURLToPath(new URL("./pulling-process.ts", import.meta.url));
+const PROCESS = compiled(new URL("./pulling-process.ts", import.meta.url));
 const MINUTE = 60_000;
 
 test("a process that is killed between pages loses no job: the next one goes on from its mark", async () => {
@@ -41,16 +41,7 @@ test("a process that is killed between pages loses no job: the next one goes on 
     return row.jobs;
   };
   const started = (): ChildProcess => {
-    const args = [
-      "--import",
-      "tsx",
-      PROCESS,
-      urls.writer,
-      house.archive,
-      standIn.url,
-      standIn.token,
-      log,
-    ];
+    const args = [PROCESS, urls.writer, house.archive, standIn.url, standIn.token, log];
     const child = spawn(process.execPath, args, { stdio: ["ignore", "inherit", "inherit"] });
     onTestFinished(() => void child.kill("SIGKILL"));
     return child;
