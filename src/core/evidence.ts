@@ -37,8 +37,8 @@ export const BREAK_CODES = [
 export const BreakCode = z.enum(BREAK_CODES);
 export type BreakCode = z.infer<typeof BreakCode>;
 
-/** Fifty years: an entry stays below its 65,535 bytes. */
-const FEED_MONTHS_MAX = 600;
+/** Thirty years: an entry stays below its 65,535 bytes. */
+export const FEED_MONTHS_MAX = 360;
 
 export const EVIDENCE_BODY = {
   /** The platform's own list of what a runner did in [from, to), as it was pulled or uploaded. */
@@ -86,8 +86,8 @@ export const EVIDENCE_BODY = {
     stated: IntegerText,
   }),
   /**
-   * What a consumer of the feed took of entries 0 … up_to−1, by its own sums: of each billing month that it has
-   * events of, in that order, how many and what they come to.
+   * What a consumer of the feed took of entries 0 … up_to−1, by its own sums: of each billing month that it or the
+   * log has events of, in that order, how many and what they come to; and beside it what the log counts.
    */
   feed_ack: z.strictObject({
     by: NonEmptyText,
@@ -97,6 +97,8 @@ export const EVIDENCE_BODY = {
         z.strictObject({
           billing_month: MonthText,
           compute_ms: SignedComputeMsText,
+          counted_compute_ms: SignedComputeMsText,
+          counted_events: IntegerText,
           events: IntegerText,
         }),
       )
