@@ -12,6 +12,19 @@ export interface DueJob extends PlatformJob {
 }
 
 /**
+ * Rows of jobs, locked in the order of their numbers: uploads, what is new on the log and what is settled meet
+ * here, and none may hold what the other waits for. To be joined, or nothing is locked.
+ */
+const inOrder = (sql: Sql | Transaction, log: string, jobs: readonly string[]) => sql`
+  locked as (
+    select job_id
+    from platform_jobs
+    where log = ${log} and job_id = any(${plainColumn(jobs)}::text::bigint[])
+    order by job_id
+    for no key update
+  )`;
+
+/**
  * Keeps what is new. What was said once and is left out now stays: a webhook that comes late says less than what
  * stands. A job that is the same stays settled.
  *
@@ -42,7 +55,8 @@ export async function keepJobs(
       ${plainColumn(column("started_at"))}::text::timestamptz[],
       ${plainColumn(column("finished_at"))}::text::timestamptz[],
       ${plainColumn(column("duration_ms"))}::text::bigint[]
-    ) as seen
+    ) as seen (job_id)
+    order by job_id
     on conflict on constraint platform_jobs_pkey do update
       set
         runner_id = excluded.runner_id,
@@ -126,6 +140,7 @@ export async function settleJobs(
 ): Promise<void> {
   const column = <K extends keyof SettledJob>(name: K) => settled.map((job) => job[name]);
   await sql`
+    with ${inOrder(sql, log, column("job_id"))}
     update platform_jobs as kept
     set state = settled.state, usage = settled.usage, due_at = settled.due_at
     from unnest(
@@ -135,6 +150,7 @@ export async function settleJobs(
       ${plainColumn(column("usage"))}::text::bigint[],
       ${plainColumn(column("dueAt"))}::text::timestamptz[]
     ) as settled (job_id, revision, state, usage, due_at)
+    join locked using (job_id)
     where kept.log = ${log} and kept.job_id = settled.job_id and kept.revision = settled.revision
   `;
 }
@@ -147,9 +163,11 @@ export async function makeDue(
 ): Promise<void> {
   if (jobs.length === 0) return;
   await tx`
-    update platform_jobs
+    with ${inOrder(tx, log, jobs)}
+    update platform_jobs as kept
     set due_at = '-infinity', revision = revision + 1
-    where log = ${log} and job_id = any(${plainColumn(jobs)}::text::bigint[])
+    from locked
+    where kept.log = ${log} and kept.job_id = locked.job_id
   `;
 }
 

@@ -1,12 +1,15 @@
 /**
- * `npm run conformance -- usage DIR … | vectors DIR`: published data against what we do with it.
+ * `npm run conformance -- usage DIR … | reconciliation DIR … | vectors DIR`: published data against what we do
+ * with it.
  * Exit 0 when all that was looked at holds, 1 otherwise, 2 for a wrong call.
  */
+import { checkReconciliation } from "./reconciliation.ts";
 import { checkUsage } from "./usage.ts";
 import type { Vector } from "./vector.ts";
 import { checkVectors } from "./vectors.ts";
 
 const CHECKS: Record<string, (folder: string) => AsyncIterable<Vector>> = {
+  reconciliation: checkReconciliation,
   usage: checkUsage,
   vectors: checkVectors,
 };
@@ -14,7 +17,7 @@ const CHECKS: Record<string, (folder: string) => AsyncIterable<Vector>> = {
 const [what = "", ...folders] = process.argv.slice(2);
 const check = CHECKS[what];
 if (check === undefined || folders.length === 0) {
-  console.error("usage: npm run conformance -- usage DIR … | vectors DIR");
+  console.error("usage: npm run conformance -- usage DIR … | reconciliation DIR … | vectors DIR");
   process.exit(2);
 }
 const tally = { passed: 0, failed: 0, left: 0 };

@@ -4,18 +4,18 @@
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { z } from "zod";
-import { AgentState, Client, claim, importFolder, SURROUNDINGS } from "../../src/agent/index.ts";
 import { type Api, call } from "../../src/command/api.ts";
-import { type Service, startService } from "../../src/command/service.ts";
+import { startService } from "../../src/command/service.ts";
 import { applySetup, type InstanceSetUp, Setup } from "../../src/command/setup.ts";
 import { readConfig } from "../../src/config.ts";
 import { openLog } from "../../src/telemetry.ts";
+import { deliver, readPublished } from "./delivery.ts";
 import { type Vector, vector } from "./vector.ts";
 
 const Row = z.record(z.string(), z.union([z.string(), z.number()]));
@@ -47,8 +47,8 @@ const ROLLUPS: Record<Rollup, { group: string; only?: string; keys: Record<strin
 
 /** @throws Error when the folder is not there: what could not be looked at must not pass */
 export async function* checkUsage(folder: string): AsyncGenerator<Vector, void> {
-  const setup = Setup.parse(await readJson(join(folder, "setup.json")));
-  const expected = Expected.parse(await readJson(join(folder, "expected.json")));
+  const setup = Setup.parse(await readPublished(folder, "setup.json"));
+  const expected = Expected.parse(await readPublished(folder, "expected.json"));
   const data = await mkdtemp(join(tmpdir(), "minutebook-conformance-"));
   const config = { ...readConfig({}), logLevel: "warn" as const };
   const service = await startService({ config, data, log: openLog("warn") });
@@ -56,7 +56,10 @@ export async function* checkUsage(folder: string): AsyncGenerator<Vector, void> 
     const token = await service.token(["operator", "provisioner", "finance", "auditor"]);
     const api = { server: service.url, token };
     const instances = await applySetup(api, setup);
-    yield* counts(await deliver(service, instances, folder, data), expected.counts);
+    const delivery = { folder, state: join(data, "agent") };
+    const { malformed, total, unrouted } = await deliver(service, instances, delivery);
+    const { signed: _, ...outcomes } = total;
+    yield* counts({ ...outcomes, malformed, unrouted }, expected.counts);
     const answers: string[] = [];
     for (const { log } of instances) {
       await sealedAndFolded(api, log);
@@ -73,26 +76,6 @@ export async function* checkUsage(folder: string): AsyncGenerator<Vector, void> 
   } finally {
     await service.stop();
     await rm(data, { recursive: true, force: true });
-  }
-}
-
-async function deliver(
-  { url }: Service,
-  instances: readonly InstanceSetUp[],
-  folder: string,
-  data: string,
-): Promise<Record<string, number>> {
-  const state = new AgentState(join(data, "agent"));
-  try {
-    const client = new Client({ server: url, surroundings: SURROUNDINGS });
-    for (const { log, tokens } of instances) {
-      for (const token of tokens) await claim(state, client, { log, token });
-    }
-    const { malformed, total, unrouted } = await importFolder({ state, folder });
-    const { accepted, conflict, duplicate, held, refused, rejected } = total;
-    return { accepted, rejected, duplicate, conflict, malformed, held, refused, unrouted };
-  } finally {
-    state.close();
   }
 }
 
@@ -191,8 +174,4 @@ async function keepUsage(api: Api, log: string, folder: string): Promise<string>
   const file = join(folder, `usage-${log}.json`);
   await writeFile(file, JSON.stringify(answer));
   return file;
-}
-
-async function readJson(file: string): Promise<unknown> {
-  return JSON.parse(await readFile(file, "utf8"));
 }
