@@ -82,6 +82,7 @@ export function connect(
     max: options.max ?? 10,
     onnotice: () => undefined,
     connect_timeout: CONNECT_SECONDS,
+    backoff: rest,
     socket: dialler(),
     connection: {
       application_name: options.name ?? "minutebook",
@@ -91,6 +92,16 @@ export function connect(
     },
   };
   return postgres(url, settings);
+}
+
+/**
+ * Rest before a pool tries to connect again, in seconds: longer with each failure in a row. postgres.js itself
+ * goes up to 20, and whoever asks meanwhile waits for that, also when the server has long been back.
+ *
+ * @param failures 1 after the first
+ */
+function rest(failures: number): number {
+  return Math.min(3 ** failures / 100, 1) * (0.5 + Math.random() / 2);
 }
 
 /** What postgres.js made of the URL and hands to `socket`. */
