@@ -1,4 +1,5 @@
 /** Table `accounts`: who pays for a namespace, from when on. */
+import { plainColumn } from "./columns.ts";
 import type { Sql, Transaction } from "./connect.ts";
 
 export interface Account {
@@ -37,6 +38,43 @@ export async function accountAt(
     order by namespace_id nulls last, index desc
     limit 1`;
   return row;
+}
+
+/** Whose account a month is charged to; nulls: nobody's. */
+export interface Payer {
+  account_id: string | null;
+  subscription_id: string | null;
+}
+
+/** Of each of these namespaces what is in force before `until`. */
+export async function readPayers(
+  tx: Transaction,
+  log: string,
+  namespaces: readonly string[],
+  at: { until: string; below: bigint },
+): Promise<Map<string, Payer>> {
+  const rows = await tx<({ namespace_id: string } & Payer)[]>`
+    select asked.namespace_id::text, account_id, subscription_id
+    from unnest(${plainColumn(namespaces)}::text::bigint[]) as asked (namespace_id)
+    ${joinPayer(tx, log, at)}`;
+  return new Map(rows.map(({ namespace_id, ...payer }) => [namespace_id, payer]));
+}
+
+/** To rows of `asked`, by their `namespace_id`: `account_id` and `subscription_id` as in `Payer`. */
+export function joinPayer(
+  tx: Transaction,
+  log: string,
+  { until, below }: { until: string; below: bigint },
+) {
+  return tx`
+    left join lateral (
+      select account_id, subscription_id
+      from accounts
+      where log = ${log} and index < ${below} and effective_from < ${until}
+        and (accounts.namespace_id = asked.namespace_id or accounts.namespace_id is null)
+      order by accounts.namespace_id nulls last, index desc
+      limit 1
+    ) as payer on true`;
 }
 
 /** All that was said of one key, oldest first. @param namespace `""`: the instance's */

@@ -1,4 +1,5 @@
 /** What the preconditions of a cut-off are read from, as entries 0 … below−1 say (docs/months.md). */
+import { joinPayer, type Payer } from "./accounts.ts";
 import { plainColumn, textColumn } from "./columns.ts";
 import type { Transaction } from "./connect.ts";
 import { instant } from "./instant.ts";
@@ -84,26 +85,6 @@ export async function readAccounted(
   return new Set(rows.map(({ kid }) => kid));
 }
 
-/** Conflicts or holds without an end. */
-export async function readUnresolved(
-  tx: Transaction,
-  log: string,
-  kind: "conflict" | "hold",
-  below: bigint,
-): Promise<{ index: bigint; bytes: Uint8Array }[]> {
-  return await tx<{ index: bigint; bytes: Uint8Array }[]>`
-    select index, bytes
-    from entries as e
-    where log = ${log} and kind = ${kind} and index < ${below}
-      and kind not in ('usage', 'disposition', 'attestation')
-      and not exists (
-        select
-        from ${tx(`${kind}_ends`)} as ended
-        where ended.log = e.log and ended.${tx(kind)} = e.index and ended.index < ${below}
-      )
-    order by index`;
-}
-
 export interface AskedRunner {
   runner: string;
   /** From where to where there must be no gap. */
@@ -153,11 +134,8 @@ export async function readCovered(
   return new Map(rows.map(({ runner, furthest }) => [runner, furthest]));
 }
 
-/** Nulls: nobody pays for it. */
-export interface BillableNamespace {
+export interface BillableNamespace extends Payer {
   namespace_id: string;
-  account_id: string | null;
-  subscription_id: string | null;
 }
 
 /**
@@ -176,16 +154,9 @@ export async function readBillable(
       select distinct namespace_id
       from (${posted(tx, log, below)}) as posted
       where billing_month = ${month} and not_billable = ''
-    ) as billable
-    left join lateral (
-      select account_id, subscription_id
-      from accounts
-      where log = ${log} and index < ${below} and effective_from < ${until}
-        and (accounts.namespace_id = billable.namespace_id or accounts.namespace_id is null)
-      order by accounts.namespace_id nulls last, index desc
-      limit 1
-    ) as account on true
-    order by billable.namespace_id`;
+    ) as asked
+    ${joinPayer(tx, log, { until, below })}
+    order by asked.namespace_id`;
 }
 
 /** The earliest month that usage is posted to. */

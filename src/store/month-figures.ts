@@ -1,7 +1,9 @@
 /** What a closed month is counted from, beside its own usage (store/months.ts). */
+import { charges } from "./charges.ts";
 import { plainColumn } from "./columns.ts";
 import type { Transaction } from "./connect.ts";
 import { pagesOf } from "./pages.ts";
+import { between } from "./quotas.ts";
 
 interface OfMonth {
   log: string;
@@ -15,18 +17,27 @@ export interface PostedBefore {
   amount: string;
 }
 
-/** Of these namespaces, by usage month; as far as it is folded, which is all of months that are cut off. */
+/** Of these namespaces, by usage month. @param tail from where the view has come to, to the size that is asked about */
 export async function readPostedBefore(
   tx: Transaction,
   { log, month }: OfMonth,
   namespaces: readonly string[],
+  tail: { from: bigint; to: bigint },
 ): Promise<PostedBefore[]> {
+  const { low, high, sign } = between(tail);
   return await tx<PostedBefore[]>`
-    select namespace_id::text, usage_month, sum(billable_compute_ms)::text as amount
-    from ci_namespace_monthly_usages
-    where log = ${log} and tracking = 'hosted' and date < ${month}
-      and namespace_id = any(${plainColumn(namespaces)}::text::bigint[])
-    group by ci_namespace_monthly_usages.namespace_id, usage_month`;
+    select namespace_id::text, usage_month, sum(amount)::text as amount
+    from (
+      select namespace_id, usage_month, date, billable_compute_ms as amount
+      from ci_namespace_monthly_usages
+      where log = ${log} and tracking = 'hosted'
+      union all
+      select namespace_id, usage_month, billing_month, ${sign} * (compute_ms + adjustment_compute_ms)
+      from (${charges(tx, log, { from: low, to: high })}) as charge
+      where not_billable = ''
+    ) as posted
+    where date < ${month} and namespace_id = any(${plainColumn(namespaces)}::text::bigint[])
+    group by posted.namespace_id, usage_month`;
 }
 
 /** Namespaces that a pack was ever written for below an index, in the order of their numbers. */

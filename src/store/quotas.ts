@@ -2,11 +2,15 @@
 import { plainColumn } from "./columns.ts";
 import type { Transaction } from "./connect.ts";
 
-/** Bytes of all `quota` and `pack` entries of these namespaces, oldest first. */
+/** Above every index that an entry can have. */
+const ANY_INDEX = 2n ** 63n - 1n;
+
+/** Bytes of all `quota` and `pack` entries of these namespaces below an index, oldest first. */
 export async function readQuotaEntries(
   tx: Transaction,
   log: string,
   namespaces: readonly string[],
+  below: bigint = ANY_INDEX,
 ): Promise<Uint8Array[]> {
   // LATERAL and OFFSET 0, here and below: whatever the statistics say, a look by the index for each.
   const rows = await tx<{ bytes: Uint8Array }[]>`
@@ -16,6 +20,7 @@ export async function readQuotaEntries(
       select index, bytes
       from entries
       where log = ${log} and kind in ('quota', 'pack') and entry_namespace(bytes) = asked.namespace
+        and index < ${below}
       offset 0
     ) as e
     order by e.index
@@ -23,12 +28,17 @@ export async function readQuotaEntries(
   return rows.map(({ bytes }) => bytes);
 }
 
-/** Bytes of all cut-offs and withdrawals of cut-offs, oldest first. */
-export async function readCutOffEntries(tx: Transaction, log: string): Promise<Uint8Array[]> {
+/** Bytes of all cut-offs and withdrawals of cut-offs below an index, oldest first. */
+export async function readCutOffEntries(
+  tx: Transaction,
+  log: string,
+  below: bigint = ANY_INDEX,
+): Promise<Uint8Array[]> {
   const rows = await tx<{ bytes: Uint8Array }[]>`
     select bytes
     from entries
     where log = ${log} and kind in ('month_closing', 'month_closing_withdrawn')
+      and index < ${below}
     order by index
   `;
   return rows.map(({ bytes }) => bytes);
@@ -40,12 +50,16 @@ export interface PostedUsage {
   month: string | null;
   /** Of billable usage whose usage month it is, net of adjustments; six decimals, signed. */
   amount: string;
-  /** Index of the last entry of hosted usage, billable or not, or adjustment, of whatever usage month. */
+  /**
+   * Index of the last entry of hosted usage, billable or not, or adjustment, of whatever usage month; of all
+   * that were looked at.
+   */
   last: bigint;
 }
 
 /**
- * What the view has, and of the entries that it does not have yet those `from` … `to`−1.
+ * What the view has, and of the entries that it does not have yet those `from` … `to`−1; or, where `to` is the
+ * lesser, without those `to` … `from`−1 that it has.
  *
  * @param asked months from `since` on are told apart
  */
@@ -55,6 +69,7 @@ export async function readPostedUsage(
   tail: { from: bigint; to: bigint },
   asked: readonly { namespace: string; since: string }[],
 ): Promise<PostedUsage[]> {
+  const { low, high, sign } = between(tail);
   // IS TRUE, here and below, leaves the planner one way: a table of what is asked, looked into once for each
   // entry. An array would be parsed anew each time, and a join is planned for a handful of namespaces.
   return await tx<PostedUsage[]>`
@@ -69,17 +84,17 @@ export async function readPostedUsage(
         namespace_id,
         billing_month as month,
         usage_month,
-        sum(case when not_billable = '' then compute_ms else 0.000000 end) as amount,
+        ${sign} * sum(case when not_billable = '' then compute_ms else 0.000000 end) as amount,
         max(index) as last_index
       from entries
-      where log = ${log} and index >= ${tail.from} and index < ${tail.to}
+      where log = ${log} and index >= ${low} and index < ${high}
         and kind = 'usage' and tracking = 'hosted'
         and (namespace_id in (select namespace_id from asked)) is true
       group by 1, 2, 3
       union all
-      select namespace_id, billing_month, usage_month, sum(amount), max(index)
+      select namespace_id, billing_month, usage_month, ${sign} * sum(amount), max(index)
       from adjustments
-      where log = ${log} and index >= ${tail.from} and index < ${tail.to}
+      where log = ${log} and index >= ${low} and index < ${high}
         and (namespace_id in (select namespace_id from asked)) is true
       group by 1, 2, 3
     ), parts as (
@@ -104,6 +119,11 @@ export async function readPostedUsage(
     from parts
     group by 1, 2
   `;
+}
+
+/** Entries low … high−1 that lead from figures of one size to those of another: added, or with −1 taken away. */
+export function between({ from, to }: { from: bigint; to: bigint }) {
+  return from <= to ? { low: from, high: to, sign: 1n } : { low: to, high: from, sign: -1n };
 }
 
 /** An entry that moves somebody's quota. Of a cut-off the namespace is absent: it is everybody's. */

@@ -56,10 +56,15 @@ export function together(common: CommonFacts, own: OwnFacts): TouchedFacts {
   return own.touched > common.touched ? both : { ...both, touched: common.touched };
 }
 
-export async function readCommon(tx: Transaction, log: string): Promise<CommonFacts> {
+/** @param below entries from there on are not looked at */
+export async function readCommon(
+  tx: Transaction,
+  log: string,
+  below?: bigint,
+): Promise<CommonFacts> {
   const [genesis, cutOffs] = await Promise.all([
     readEntry(tx, log, 0n),
-    readCutOffEntries(tx, log),
+    readCutOffEntries(tx, log, below),
   ]);
   const entry = decoded(genesis.bytes);
   if (entry.kind !== "log") throw new Error("facts: entry 0 is no log");
@@ -81,7 +86,7 @@ export async function readCommon(tx: Transaction, log: string): Promise<CommonFa
  * Months are told from the first that a pack can have been drawn for, and always the two before which
  * nobody asks: the one that the log has come to, and the last.
  *
- * @param head as the same snapshot has it
+ * @param head as the same snapshot has it, or as it was at an earlier size; of that `touched` is no word then
  */
 export async function readOwn(
   tx: Transaction,
@@ -90,7 +95,7 @@ export async function readOwn(
   namespaces: readonly string[],
 ): Promise<Map<string, OwnFacts>> {
   const [entries, folded] = await Promise.all([
-    readQuotaEntries(tx, log, namespaces),
+    readQuotaEntries(tx, log, namespaces, head.size),
     readWatermark(tx, log),
   ]);
   const recent = monthBefore(monthOf(head.at));
