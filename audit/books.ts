@@ -8,14 +8,17 @@ import { DecisionList, type Decisions, type Period } from "./control/decisions.t
 import type { IssuerKeys } from "./control/issuer-keys.ts";
 import { TokenSignatures } from "./control/signature.ts";
 import { startEvidence } from "./evidence/state.ts";
+import { Charges } from "./export/charges.ts";
+import { ClosingSets } from "./export/closing-set.ts";
 import { Judgement } from "./judgement.ts";
-import { type Adjusted, AdjustedUsage } from "./money/adjusted.ts";
+import { type Adjusted, AdjustedUsage, adjustedMonth } from "./money/adjusted.ts";
 import { missLines } from "./money/credit-run.ts";
 import { Ledger } from "./money/ledger.ts";
 import { AdjustmentLines } from "./money/lines.ts";
 import { type Figure, startMoney } from "./money/state.ts";
 import { missAnchors } from "./month/anchored.ts";
 import { ClosedMonths } from "./month/closing.ts";
+import { Terms } from "./month/terms.ts";
 import { admit } from "./prefix/admission.ts";
 import type { Outcome } from "./prefix/rule.ts";
 import { type State, startState } from "./prefix/state.ts";
@@ -58,6 +61,7 @@ export class Books {
   readonly #adjusted: AdjustedUsage;
   readonly #lines: AdjustmentLines;
   readonly #ledger: Ledger;
+  readonly #charges: Charges;
   readonly #breaks: Once;
   readonly #tokens: TokenSignatures;
   readonly #decisions: DecisionList;
@@ -78,6 +82,7 @@ export class Books {
     this.#adjusted = new AdjustedUsage(openPiles);
     this.#lines = new AdjustmentLines(openPiles, hash);
     this.#ledger = new Ledger(openPiles);
+    this.#charges = new Charges(openPiles);
     this.#breaks = new Once(openPiles);
     this.#tokens = new TokenSignatures(outcome);
     this.#decisions = new DecisionList(options.decided);
@@ -152,6 +157,7 @@ export class Books {
   }
 
   #figure(adjusted: Adjusted): void {
+    this.#charges.adjust(adjusted);
     for (const check of this.#figures) check.adjust(adjusted);
   }
 
@@ -159,9 +165,15 @@ export class Books {
     const { findings, open } = this.#outcome;
     missLines(state.money.runs, open);
     missAnchors(state.money.closed, held, open);
-    const closed = new ClosedMonths(state, findings);
-    this.#ledger.check(findings, (namespace, postings) => closed.take(namespace, postings));
-    closed.end();
+    const { accounts, closed } = state.money;
+    const terms = new Terms({ accounts, limits: state.limits, packs: state.packs });
+    const months = new ClosedMonths(state, terms, findings);
+    const files = new ClosingSets(this.#options.openPiles, terms, closed);
+    for (const [namespace, postings] of this.#ledger.namespaces(findings)) {
+      months.take(namespace, postings, (share, place) => files.share(namespace, share, place));
+    }
+    months.end();
+    files.check(this.#charges, accounts, findings);
   }
 
   #tallies() {
@@ -174,15 +186,9 @@ export class Books {
         this.#months.take(charge);
         this.#adjusted.charge(charge);
         this.#ledger.charge(charge);
+        this.#charges.charge(charge);
         for (const check of this.#figures) check.take(charge);
       },
     };
   }
-}
-
-/** Of a namespace's month, or of a project's: of no runner, and of no machine. */
-function adjustedMonth({ amount, index, project, ...figure }: Figure): Adjusted {
-  const { billing_month, namespace, usage_month } = figure;
-  const keys = { billing_month, namespace, usage_month, project: project || "0" };
-  return { index, amount, keys: { ...keys, tracking: "hosted", runner: "0", machine_type: "" } };
 }

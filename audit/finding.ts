@@ -136,6 +136,8 @@ export const FINDINGS = {
   "month-closed": "A month is closed once, for its cut-off, under a checkpoint of it",
   "month-root": "A closed month names a root of the tree",
   "month-figures": "A closed month's figures are what the entries give",
+  "export-differs":
+    "A closed month names the files that the entries give, by their rows and hashes",
   "service-order": "A service announces itself once, and no older version after a newer one",
   "log-key-form": "A log key is an admissible key under the name of its purpose",
   "log-key-order":
@@ -148,6 +150,17 @@ export const FINDINGS = {
   "proof-build": "A proof is of the build that it is shown for",
   "proof-key": "A key's proof is of the key that signed, enrolled before in the same log",
   "proof-charge": "A build's charge is its duration times its factor",
+  // of a file for finance, and its manifest
+  "export-manifest": "An export's manifest is canonical JSON of its shape, signed as the log's",
+  "export-root": "An export names a root of the tree, and what it is of as the log has it",
+  "export-file": "An export's file is the one that its manifest says: its bytes, form and columns",
+  "export-row": "Rows of an export are those that the entries give, in their order",
+  "export-totals": "An export's manifest counts and sums the rows that the entries give",
+  // of what the feed's consumers have
+  "feed-ack": "An acknowledgement is of entries before it, goes forwards, and lists what it has to",
+  "feed-counted": "Beside an acknowledgement stands what the entries give",
+  "feed-break":
+    "Right behind an acknowledgement stand the portal-differences that it opens and ends, and nowhere else",
   // of figures taken from the service
   "usage-row": "A row of the usage file is what the entries give",
   "usage-row-missing": "The usage file has a row for all that it covers",

@@ -8,6 +8,7 @@ import { inForce, type Key, type State } from "./prefix/state.ts";
 import type { Reading, SaidAttestation, SaidReport } from "./prefix/statement.ts";
 import { type Rating, rate } from "./rating.ts";
 import { ACCOUNT, type Account, type Accounts } from "./tally/accounts.ts";
+import { chargeOf, type RatedBy } from "./tally/charge.ts";
 import type { Counters } from "./tally/counters.ts";
 import { type Jobs, STATED, type Statement } from "./tally/jobs.ts";
 import type { Standing } from "./tally/standing.ts";
@@ -81,7 +82,8 @@ export class Judgement {
     }
   }
 
-  #usage({ at, body, index }: UsageEntry, signed: Signed): void {
+  #usage(entry: UsageEntry, signed: Signed): void {
+    const { at, body, index } = entry;
     const released = body.hold !== undefined;
     this.#account(index, signed, released ? ACCOUNT.released : ACCOUNT.usage);
     if (body.hold !== undefined) this.#release(index, body.hold, signed.said);
@@ -98,7 +100,7 @@ export class Judgement {
     if (money.firstPosted === "" || billing_month < money.firstPosted) {
       money.firstPosted = billing_month;
     }
-    this.#tallies.charge(chargeOf(this.#state, index, body, report));
+    this.#tallies.charge(chargeOf(entry, report, ratedBy(this.#state, body, report)));
   }
 
   /** Only what is released right before it, and is the same report, takes the hold away. */
@@ -278,23 +280,13 @@ function letIn(state: State, key: Key, report: Report): "no-rate" | "over-cap" |
   return rating === undefined ? "no-rate" : { ...rating, enrolment: String(key.enrolment) };
 }
 
-/** What the entry says, right or wrong: totals are those of the log. */
-function chargeOf(state: State, index: bigint, body: UsageEntry["body"], report: Report): Charge {
-  const { job, runner, usage } = report;
-  const line = inForce(state.runners.get(runner.uuid), usage.finished_at);
+function ratedBy(
+  { cards, runners }: State,
+  { card, tracking }: UsageEntry["body"],
+  { runner, usage }: Report,
+): RatedBy {
   return {
-    index,
-    keys: {
-      billing_month: body.billing_month,
-      usage_month: body.usage_month,
-      tracking: body.tracking,
-      namespace: job.root_namespace_id,
-      project: job.project_id,
-      runner: line?.runner_id ?? "",
-      machine_type: body.machine_type,
-    },
-    duration: BigInt(usage.duration_ms),
-    compute: BigInt(body.compute_ms.replace(".", "")),
-    billable: body.not_billable === "",
+    runner: inForce(runners.get(runner.uuid), usage.finished_at),
+    card: cards.get(tracking)?.findLast(({ index }) => index === BigInt(card)),
   };
 }

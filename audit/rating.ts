@@ -26,8 +26,7 @@ export function rate(state: State, report: Report, runner: EnrolledRunner): Rati
   const { duration_ms, failure_reason, finished_at } = report.usage;
   const card = inForce(state.cards.get(runner.tracking), finished_at);
   if (card === undefined) return undefined;
-  const ofMachine = own(card.runner_factors, runner.machine_type) ?? own(card.runner_factors, "*");
-  const machine = ofMachine === undefined ? undefined : readFraction(ofMachine);
+  const machine = machineFactor(card, runner.machine_type);
   if (machine === undefined) return undefined;
 
   const projectClass = inForce(state.classes.get(report.job.project_id), finished_at)?.class;
@@ -64,6 +63,15 @@ export function rate(state: State, report: Report, runner: EnrolledRunner): Rati
     tracking: runner.tracking,
     usage_month: month,
   };
+}
+
+/** The card's own for this machine type; undefined where it has none. */
+export function machineFactor(
+  { runner_factors }: Pick<Body<"rate_card">, "runner_factors">,
+  machine_type: string,
+): Fraction | undefined {
+  const text = own(runner_factors, machine_type) ?? own(runner_factors, "*");
+  return text === undefined ? undefined : readFraction(text);
 }
 
 /** Duration × factor, half even to six decimals of a compute-millisecond. */

@@ -34,7 +34,7 @@ const MAY_USE: Record<string, RegExp> = {
   "src/flow": /^(?:jose|lossless-json|sodium-native|zod|node:.*)$/,
   "src/http": /^(?:hono|hono\/.*|@hono\/.*|zod|node:.*)$/,
   "src/agent": /^(?:jose|lossless-json|cli-progress|commander|pino|zod|node:.*)$/,
-  audit: /^(?:jose|commander|cli-progress|zod|@noble\/.*|node:.*)$/,
+  audit: /^(?:jose|commander|cli-progress|csv-parse|hyparquet|zod|@noble\/.*|node:.*)$/,
 };
 
 const folderOf = (file: string): string | undefined =>

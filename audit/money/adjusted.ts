@@ -1,15 +1,23 @@
 /** Usage that lines of adjustments name: billable, of just those names, and never taken back by more than it was. */
 import type { Findings } from "../finding.ts";
 import { type OpenPiles, SortedPiles } from "../tally/piles.ts";
-import { getAmount, monthNumber, monthOfNumber, setAmount } from "../tally/record.ts";
+import {
+  dayNumber,
+  dayOfNumber,
+  getAmount,
+  monthNumber,
+  monthOfNumber,
+  setAmount,
+} from "../tally/record.ts";
+import { Texts } from "../tally/texts.ts";
 import type { Charge } from "../tally/usage.ts";
 import type { Figure } from "./state.ts";
 
 /**
  * usage's index 8 · by index 8 · line 2 · said 1 · namespace 8 · project 8 · usage month 4 · billing month 4 ·
- * runner 8 · machine type 4 · amount 16
+ * runner 8 · machine type 4 · day 4 · amount 16
  */
-const WIDTH = 71;
+const WIDTH = 75;
 const KEY = 8;
 const BY = 8;
 const LINE = 16;
@@ -20,7 +28,8 @@ const USAGE_MONTH = 35;
 const BILLING_MONTH = 39;
 const RUNNER = 43;
 const MACHINE = 51;
-const AMOUNT = 55;
+const DAY = 55;
+const AMOUNT = 59;
 const AS = { usage: 0, line: 1 } as const;
 /** As in `Standing`: entries are numbered without gaps, and neighbours share a pile. */
 const PILE_BITS = 16n;
@@ -38,11 +47,12 @@ export class AdjustedUsage {
     this.#piles = new SortedPiles(open, { width: WIDTH, keyWidth: KEY });
   }
 
-  charge({ billable, compute, index, keys }: Charge): void {
+  charge({ billable, compute, day, index, keys }: Charge): void {
     if (!billable) return;
     const { billing_month, machine_type, namespace, project, runner, usage_month } = keys;
     this.#view.setBigUint64(RUNNER, BigInt(runner || 0));
     this.#view.setUint32(MACHINE, this.#machines.number(machine_type));
+    this.#view.setUint32(DAY, dayNumber(day));
     const figure = { billing_month, namespace, project, usage_month, amount: compute };
     this.#add(index, { as: AS.usage, by: index, line: 0, figure });
   }
@@ -79,6 +89,7 @@ export class AdjustedUsage {
     return {
       index: line.getBigUint64(BY),
       amount: getAmount(line, AMOUNT),
+      day: dayOfNumber(usage.getUint32(DAY)),
       keys: {
         billing_month: monthOfNumber(line.getUint32(BILLING_MONTH)),
         usage_month: monthOfNumber(usage.getUint32(USAGE_MONTH)),
@@ -119,24 +130,15 @@ export class AdjustedUsage {
   }
 }
 
-/** What an adjustment adds to the figures that these keys choose. */
-export type Adjusted = Pick<Charge, "index" | "keys"> & { amount: bigint };
+/** What an adjustment adds to the figures that these keys choose; `day` is `""` where it names no usage. */
+export type Adjusted = Pick<Charge, "day" | "index" | "keys"> & { amount: bigint };
 
-/** Few texts that come again and again, by number. */
-class Texts {
-  readonly #numbers = new Map<string, number>();
-  readonly #texts: string[] = [];
-
-  number(text: string): number {
-    const known = this.#numbers.get(text);
-    if (known !== undefined) return known;
-    this.#numbers.set(text, this.#texts.length);
-    return this.#texts.push(text) - 1;
-  }
-
-  text(number: number): string {
-    return this.#texts[number] ?? "";
-  }
+/** Of a namespace's month, or of a project's: of no runner, and of no machine. */
+export function adjustedMonth({ amount, index, project, ...figure }: Figure): Adjusted {
+  const { billing_month, namespace, usage_month } = figure;
+  const keys = { billing_month, namespace, usage_month, project: project || "0" };
+  const none = { tracking: "hosted", runner: "0", machine_type: "" };
+  return { index, amount, day: "", keys: { ...keys, ...none } };
 }
 
 function viewOf(record: Uint8Array): DataView {

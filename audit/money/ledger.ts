@@ -40,9 +40,6 @@ export interface Posting {
   adjustment: bigint;
 }
 
-/** Told of each namespace that anything was said of, in the order of their numbers. */
-export type TakeNamespace = (namespace: string, postings: readonly Posting[]) => void;
-
 export class Ledger {
   readonly #piles: SortedPiles;
   readonly #record = new Uint8Array(WIDTH);
@@ -83,7 +80,8 @@ export class Ledger {
     this.#add(namespace);
   }
 
-  check(findings: Findings, take: TakeNamespace): void {
+  /** Each namespace that anything was said of, in the order of their numbers. */
+  *namespaces(findings: Findings): Generator<[namespace: string, postings: Posting[]]> {
     let postings = new Map<string, Posting>();
     let scopes = new Scopes(findings, false);
     for (const { record, first, last } of this.#piles.records()) {
@@ -102,7 +100,7 @@ export class Ledger {
       }
       if (!last) continue;
       scopes.end();
-      take(String(namespace), [...postings.values()]);
+      yield [String(namespace), [...postings.values()]];
     }
   }
 

@@ -1,6 +1,7 @@
 /** Corrections and accounts as the entries so far have said them. */
-import type { Body } from "../../src/core/entry.ts";
+import type { Body, EntryOf } from "../../src/core/entry.ts";
 import type { Closing } from "../prefix/state.ts";
+import { micro } from "../tally/record.ts";
 import type { CreditRun } from "./credit-run.ts";
 import type { Ledger } from "./ledger.ts";
 import type { AdjustmentLines } from "./lines.ts";
@@ -39,6 +40,17 @@ export interface Figure {
   /** Of the usage that it names, or `""`. */
   entry: string;
   amount: bigint;
+}
+
+/** Of each line of an adjustment, in their order. */
+export function figuresOf({ body, index }: EntryOf<"adjustment">): Figure[] {
+  const { billing_month, lines } = body;
+  return lines.map(({ amount, entry, namespace_id, project_id, usage_month }) => ({
+    ...{ index, billing_month, usage_month, entry },
+    namespace: namespace_id,
+    project: project_id,
+    amount: micro(amount),
+  }));
 }
 
 export function startMoney(parts: Pick<Money, "figure" | "ledger" | "lines">): Money {

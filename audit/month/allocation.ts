@@ -6,6 +6,12 @@ import type { Posting } from "../money/ledger.ts";
 import { writeMicro } from "../tally/record.ts";
 import { above, type Quota, type Terms } from "./quota.ts";
 
+/** One line of an allocation. Amounts are texts with six decimals. */
+export type AllocationLine = Record<
+  "absorbed" | "included" | "not_billable" | "overage" | "usage" | "usage_month",
+  string
+> & { packs: { drawn: string; pack: string }[] };
+
 interface Figures {
   included: bigint;
   overage: bigint;
@@ -17,7 +23,7 @@ export function* allocate(
   quota: Quota,
   month: string,
   postings: readonly Posting[],
-): Generator<{ [name: string]: string | { drawn: string; pack: string }[] }> {
+): Generator<AllocationLine> {
   const months = [...new Set(postings.map(({ usage_month }) => usage_month)), month];
   for (const used of [...new Set(months)].sort()) {
     if (used > month) break;
@@ -45,7 +51,7 @@ export function* allocate(
   }
 }
 
-function packOf({ amount, index }: Terms["drawn"][number]): { drawn: string; pack: string } {
+function packOf({ amount, index }: Terms["drawn"][number]): AllocationLine["packs"][number] {
   return { drawn: writeMicro(amount), pack: String(index) };
 }
 

@@ -6,12 +6,9 @@ import { encodeBase64, encodeUtf8 } from "../../src/core/text.ts";
 import type { Findings } from "../finding.ts";
 import type { Posting } from "../money/ledger.ts";
 import type { ClosedMonth } from "../money/state.ts";
-import type { State } from "../prefix/state.ts";
-import { monthAfter } from "../rating.ts";
+import type { Closing, State } from "../prefix/state.ts";
 import { writeMicro } from "../tally/record.ts";
-import { allocate } from "./allocation.ts";
-import { Quota, type Version } from "./quota.ts";
-import { rollPacks } from "./roll.ts";
+import type { MonthShare, Terms } from "./terms.ts";
 
 const DIGESTS = ["rollups", "allocations", "packs", "accounts"] as const;
 type Digest = (typeof DIGESTS)[number];
@@ -20,7 +17,7 @@ type Totals = Record<keyof Body<"month_closed">["totals"], bigint>;
 
 /** One closed month, while namespaces go by. */
 class Sums {
-  readonly month: ClosedMonth;
+  readonly #month: ClosedMonth;
   readonly #digests = new Map(DIGESTS.map((name) => [name, sha256.create()]));
   readonly #lines = new Map<Digest, bigint>();
   readonly #totals: Totals = {
@@ -32,24 +29,25 @@ class Sums {
   };
 
   constructor(month: ClosedMonth) {
-    this.month = month;
+    this.#month = month;
   }
 
-  take(digest: Digest, line: Json): void {
-    this.#digests.get(digest)?.update(encodeUtf8(`${canonical(line)}\n`));
-    this.#lines.set(digest, (this.#lines.get(digest) ?? 0n) + 1n);
-  }
-
-  sum({ adjustment, billable, compute, duration, jobs }: Posting): void {
-    this.#totals.adjustment_compute_ms += adjustment;
-    this.#totals.billable_compute_ms += billable;
-    this.#totals.compute_ms += compute;
-    this.#totals.duration_ms += duration;
-    this.#totals.jobs += jobs;
+  share(
+    namespace_id: string,
+    { account, allocations, packs, postings }: Omit<MonthShare, "closing">,
+  ): void {
+    for (const posting of postings) {
+      this.#take("rollups", rollup(namespace_id, posting));
+      this.#sum(posting);
+    }
+    for (const line of allocations) this.#take("allocations", { ...line, namespace_id });
+    for (const line of packs) this.#take("packs", { ...line, namespace_id });
+    const payer = payerOf(namespace_id, { account, postings });
+    if (payer !== undefined) this.#take("accounts", payer);
   }
 
   check(findings: Findings): void {
-    const { body, index } = this.month;
+    const { body, index } = this.#month;
     for (const [name, digest] of this.#digests) {
       const given = encodeBase64(digest.digest());
       const detail = `${name}_sha256 ${body[`${name}_sha256`]}, not ${given}`;
@@ -64,8 +62,21 @@ class Sums {
     }
   }
 
+  #take(digest: Digest, line: Json): void {
+    this.#digests.get(digest)?.update(encodeUtf8(`${canonical(line)}\n`));
+    this.#lines.set(digest, (this.#lines.get(digest) ?? 0n) + 1n);
+  }
+
+  #sum({ adjustment, billable, compute, duration, jobs }: Posting): void {
+    this.#totals.adjustment_compute_ms += adjustment;
+    this.#totals.billable_compute_ms += billable;
+    this.#totals.compute_ms += compute;
+    this.#totals.duration_ms += duration;
+    this.#totals.jobs += jobs;
+  }
+
   #said(): [string, string, string][] {
-    const { totals } = this.month.body;
+    const { totals } = this.#month.body;
     return (Object.keys(totals) as (keyof Totals)[]).map((name) => {
       const given = this.#totals[name];
       const whole = name === "jobs" || name === "duration_ms";
@@ -77,44 +88,31 @@ class Sums {
 export class ClosedMonths {
   readonly #state: State;
   readonly #findings: Findings;
+  readonly #terms: Terms;
   readonly #months: readonly Sums[];
-  readonly #packs = new Map<string, (readonly Version[])[]>();
+  readonly #closings: readonly Closing[];
 
-  constructor(state: State, findings: Findings) {
+  constructor(state: State, terms: Terms, findings: Findings) {
     this.#state = state;
     this.#findings = findings;
+    this.#terms = terms;
     this.#months = state.money.closed.map((month) => new Sums(month));
-    for (const versions of state.packs.values()) {
-      const namespace = versions[0]?.namespace_id ?? "";
-      this.#packs.set(namespace, [...(this.#packs.get(namespace) ?? []), versions]);
-    }
+    this.#closings = state.money.closed.map(({ closing }) => closing);
   }
 
-  /** In the order of the namespaces' numbers. */
-  take(namespace: string, postings: readonly Posting[]): void {
+  /** In the order of the namespaces' numbers. `tell` is told what each closed month comes to. */
+  take(
+    namespace: string,
+    postings: readonly Posting[],
+    tell: (share: MonthShare, month: number) => void,
+  ): void {
     this.#missAccounts(namespace, postings);
     if (this.#months.length === 0) return;
-    const { closings, limits } = this.#state;
-    const packs = this.#packs.get(namespace) ?? [];
-    const quota = new Quota({ limits: limits.get(namespace) ?? [], packs }, closings);
-    const carried = new Map<readonly Version[], bigint>();
-    for (const sums of this.#months) {
-      const { closing } = sums.month;
-      const own = postings.filter(({ billing_month }) => billing_month === closing.month);
-      for (const posting of own.sort(byUsage)) {
-        sums.take("rollups", rollup(namespace, posting));
-        sums.sum(posting);
-      }
-      // Drawn before the month's own terms are asked for.
-      const spent = new Map(packs.map((pack) => [pack, quota.spent(pack)]));
-      for (const line of allocate(quota, closing.month, postings)) {
-        sums.take("allocations", { ...line, namespace_id: namespace });
-      }
-      for (const line of rollPacks({ quota, packs, spent, carried }, closing.month)) {
-        sums.take("packs", { ...line, namespace_id: namespace });
-      }
-      const account = own.some(({ bills }) => bills) && this.#accountOf(namespace, closing);
-      if (account) sums.take("accounts", account);
+    let at = 0;
+    for (const share of this.#terms.months(namespace, postings, this.#closings)) {
+      this.#months[at]?.share(namespace, share);
+      tell(share, at);
+      at += 1;
     }
   }
 
@@ -127,30 +125,24 @@ export class ClosedMonths {
       postings.filter(({ bills }) => bills).map(({ billing_month }) => billing_month),
     );
     for (const closing of this.#state.closings) {
-      if (!billed.has(closing.month) || this.#accountOf(namespace, closing)) continue;
+      if (!billed.has(closing.month) || this.#terms.account(namespace, closing)) continue;
       const detail = `namespace ${namespace} has no account`;
       this.#findings.add("month-not-ready", { index: closing.index }, detail);
     }
   }
-
-  #accountOf(
-    namespace: string,
-    { index, month }: { index: bigint; month: string },
-  ): Json | undefined {
-    const { accounts } = this.#state.money;
-    const over = `${monthAfter(month)}T00:00:00.000Z`;
-    const account = [namespace, ""]
-      .map((name) =>
-        accounts.get(name)?.findLast((one) => one.index < index && one.effective_from < over),
-      )
-      .find((one) => one !== undefined);
-    if (account === undefined) return undefined;
-    const { account_id, subscription_id } = account;
-    return { account_id, namespace_id: namespace, subscription_id };
-  }
 }
 
-function rollup(namespace_id: string, posting: Posting): Json {
+/** Of a namespace that has anything to pay for; undefined where nobody is told to pay for it. */
+export function payerOf(
+  namespace_id: string,
+  { account, postings }: Pick<MonthShare, "account" | "postings">,
+): Json | undefined {
+  if (account === undefined || !postings.some(({ bills }) => bills)) return undefined;
+  const { account_id, subscription_id } = account;
+  return { account_id, namespace_id, subscription_id };
+}
+
+export function rollup(namespace_id: string, posting: Posting): Json {
   return {
     adjustment_compute_ms: writeMicro(posting.adjustment),
     billable_compute_ms: writeMicro(posting.billable),
@@ -161,9 +153,4 @@ function rollup(namespace_id: string, posting: Posting): Json {
     tracking: posting.tracking,
     usage_month: posting.usage_month,
   };
-}
-
-function byUsage(a: Posting, b: Posting): number {
-  if (a.usage_month !== b.usage_month) return a.usage_month < b.usage_month ? -1 : 1;
-  return a.tracking < b.tracking ? -1 : 1;
 }

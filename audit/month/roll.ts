@@ -11,11 +11,14 @@ interface Rolling {
   carried: Map<readonly Version[], bigint>;
 }
 
-type Line = { pack: string; [figure: string]: string };
+const FIGURES = ["bought", "closing", "drawn", "expired", "opening", "refunded"] as const;
+type Figure = (typeof FIGURES)[number];
+/** `pack` is the index of the version that counts. Amounts are texts with six decimals. */
+export type PackLine = Record<Figure | "pack", string>;
 
 /** Of all packs that the month has something to say of, in the order of the versions that count. */
-export function rollPacks({ carried, packs, quota, spent }: Rolling, month: string): Line[] {
-  const lines: { index: bigint; line: Line }[] = [];
+export function rollPacks({ carried, packs, quota, spent }: Rolling, month: string): PackLine[] {
+  const lines: { index: bigint; line: PackLine }[] = [];
   for (const pack of packs) {
     const version = quota.version(pack, month);
     if (version === undefined) continue;
@@ -30,20 +33,23 @@ export function rollPacks({ carried, packs, quota, spent }: Rolling, month: stri
     const expired = version.expires_in <= month ? stands - drawn : 0n;
     const closing = stands - drawn - expired;
     carried.set(pack, closing);
-    const figures = {
-      bought: above(stands - opening),
-      closing,
-      drawn,
-      expired,
-      opening,
-      refunded: above(opening - stands),
-    };
-    if (Object.values(figures).every((figure) => figure === 0n)) continue;
-    const said = Object.entries(figures).map(([name, figure]) => [name, writeMicro(figure)]);
-    lines.push({
-      index: version.index,
-      line: { ...Object.fromEntries(said), pack: String(version.index) },
-    });
+    const bought = above(stands - opening);
+    const refunded = above(opening - stands);
+    const figures = { bought, closing, drawn, expired, opening, refunded };
+    if (FIGURES.every((name) => figures[name] === 0n)) continue;
+    lines.push({ index: version.index, line: written(figures, version.index) });
   }
   return lines.sort((a, b) => (a.index < b.index ? -1 : 1)).map(({ line }) => line);
+}
+
+function written(figures: Record<Figure, bigint>, index: bigint): PackLine {
+  return {
+    bought: writeMicro(figures.bought),
+    closing: writeMicro(figures.closing),
+    drawn: writeMicro(figures.drawn),
+    expired: writeMicro(figures.expired),
+    opening: writeMicro(figures.opening),
+    pack: String(index),
+    refunded: writeMicro(figures.refunded),
+  };
 }

@@ -9,14 +9,18 @@ import { Report, TYP } from "../../src/core/report.ts";
 import { encodeBase64, encodeUtf8 } from "../../src/core/text.ts";
 import { Findings } from "../finding.ts";
 import { Ledger } from "../money/ledger.ts";
+import { figuresOf } from "../money/state.ts";
+import { payerOf, rollup } from "../month/closing.ts";
+import { Terms } from "../month/terms.ts";
+import { Telling } from "../month/told.ts";
 import type { Closing } from "../prefix/state.ts";
 import { readStatement } from "../prefix/statement.ts";
 import { monthAfter } from "../rating.ts";
+import { chargeOf } from "../tally/charge.ts";
 import type { OpenPiles } from "../tally/piles.ts";
 import { micro, writeMicro } from "../tally/record.ts";
 import { Evidence, type Preconditions } from "./evidence.ts";
 import { type Amounts, amountsOf, Corrections, LineSums, Sums, written } from "./sums.ts";
-import { Terms } from "./terms.ts";
 
 const PARTS = ["absorbed", "included", "not_billable", "overage", "usage"] as const;
 const FIGURES = ["bought", "closing", "drawn", "expired", "opening", "refunded"] as const;
@@ -51,7 +55,7 @@ export class StatementBook {
   readonly #corrections: Corrections;
   readonly #closings: CutOff[] = [];
   readonly #cards: Card[] = [];
-  readonly #terms = new Terms();
+  readonly #told = new Telling();
   readonly #machines = new Sums();
   readonly #late = new Sums();
   /** Of corrections that name a usage: its index, and what was added to it. */
@@ -75,6 +79,7 @@ export class StatementBook {
     if (this.isClosed) return;
     const { index } = entry;
     this.#evidence.take(entry);
+    this.#told.take(entry);
     switch (entry.kind) {
       case "log":
         this.#genesis = entry.body;
@@ -88,15 +93,8 @@ export class StatementBook {
       case "rate_card":
         this.#cards.push({ ...entry.body, index });
         break;
-      case "quota":
-        this.#terms.limit({ ...entry.body, index });
-        break;
       case "pack":
-        this.#terms.pack({ ...entry.body, index });
         this.#ledger.mention(BigInt(entry.body.namespace_id));
-        break;
-      case "account":
-        this.#terms.account({ ...entry.body, index });
         break;
       case "month_closing":
         this.#cutOff(entry);
@@ -149,35 +147,22 @@ export class StatementBook {
   }
 
   #use(entry: EntryOf<"usage">): void {
-    const { body, index } = entry;
+    const { body } = entry;
     const read = readStatement(body.jws, TYP.report, Report);
     if (typeof read === "string") return;
-    const { job, usage } = read.payload;
     const { billing_month, machine_type, tracking, usage_month } = body;
-    const duration = BigInt(usage.duration_ms);
-    const amounts = amountsOf(entry, duration);
-    const keys = { billing_month, usage_month, tracking, machine_type, runner: "" };
-    const place = { namespace: job.root_namespace_id, project: job.project_id };
-    const { billable } = body;
-    this.#ledger.charge({
-      index,
-      keys: { ...keys, ...place },
-      duration,
-      compute: amounts.compute,
-      billable,
-    });
+    const charge = chargeOf(entry, read.payload, {});
+    this.#ledger.charge(charge);
+    const amounts = amountsOf(charge);
     if (billing_month !== this.#month) return;
     this.#machines.add(`${tracking}\n${machine_type}`, amounts);
     if (usage_month < this.#month) this.#late.add(usage_month, amounts);
   }
 
-  #adjust({ body, index }: EntryOf<"adjustment">): void {
-    this.#corrections.take(body);
-    const { billing_month } = body;
-    for (const [line, said] of body.lines.entries()) {
-      const { entry, namespace_id: namespace, project_id: project, usage_month } = said;
-      const amount = micro(said.amount);
-      const figure = { index, billing_month, usage_month, namespace, project, entry, amount };
+  #adjust(adjustment: EntryOf<"adjustment">): void {
+    this.#corrections.take(adjustment.body);
+    for (const [line, figure] of figuresOf(adjustment).entries()) {
+      const { amount, billing_month, entry, usage_month } = figure;
       this.#ledger.adjust(figure, line);
       if (billing_month !== this.#month) continue;
       if (usage_month < this.#month) this.#late.add(usage_month, { adjustment: amount });
@@ -225,21 +210,23 @@ export class StatementBook {
     const parts = new LineSums(PARTS);
     const figures = new LineSums(FIGURES);
     let drawn = 0n;
-    this.#ledger.check(new Findings(), (namespace, postings) => {
-      const split = this.#terms.split(namespace, postings, { closings: this.#closings, cutOff });
-      const { allocations, packs, account, rollups } = split;
-      for (const line of rollups) lines.rollups.add(line);
-      for (const line of allocations) {
-        lines.allocations.add(line);
+    const terms = new Terms(this.#told);
+    const closings = this.#closings.filter(({ month }) => month <= cutOff.month);
+    for (const [namespace_id, postings] of this.#ledger.namespaces(new Findings())) {
+      const share = [...terms.months(namespace_id, postings, closings)].at(-1);
+      for (const posting of share?.postings ?? []) lines.rollups.add(rollup(namespace_id, posting));
+      for (const line of share?.allocations ?? []) {
+        lines.allocations.add({ ...line, namespace_id });
         parts.add(line);
-        drawn += drawnIn(line);
+        drawn += line.packs.reduce((sum, pack) => sum + micro(pack.drawn), 0n);
       }
-      for (const line of packs) {
-        lines.packs.add(line);
+      for (const line of share?.packs ?? []) {
+        lines.packs.add({ ...line, namespace_id });
         figures.add(line);
       }
+      const account = share && payerOf(namespace_id, share);
       if (account !== undefined) lines.accounts.add(account);
-    });
+    }
     const usage = this.#machines.all().map(([key, sums]) => {
       const [tracking = "", machine_type = ""] = key.split("\n");
       return { sums, line: { ...written(sums), machine_type, tracking } };
@@ -257,9 +244,4 @@ export class StatementBook {
       usage: usage.map(({ line }) => line),
     };
   }
-}
-
-function drawnIn({ packs = [] }: { readonly [name: string]: unknown }): bigint {
-  const drawn = packs as readonly { drawn: string }[];
-  return drawn.reduce((sum, pack) => sum + micro(pack.drawn), 0n);
 }

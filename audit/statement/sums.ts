@@ -1,6 +1,7 @@
 /** The sums of a statement: by machine type, by usage month, and over allocations and packs. */
-import type { Body, EntryOf } from "../../src/core/entry.ts";
+import type { Body } from "../../src/core/entry.ts";
 import { micro, writeMicro } from "../tally/record.ts";
+import type { Charge } from "../tally/usage.ts";
 
 export interface Amounts {
   adjustment: bigint;
@@ -37,9 +38,8 @@ export function written({ adjustment, billable, compute, duration, jobs }: Amoun
   };
 }
 
-export function amountsOf({ body }: EntryOf<"usage">, duration: bigint): Amounts {
-  const compute = micro(body.compute_ms);
-  return { adjustment: 0n, billable: body.billable ? compute : 0n, compute, duration, jobs: 1n };
+export function amountsOf({ billable, compute, duration }: Charge): Amounts {
+  return { adjustment: 0n, billable: billable ? compute : 0n, compute, duration, jobs: 1n };
 }
 
 /** By reason: how many lines, and their sum. */

@@ -131,10 +131,11 @@ function startAlike(a: Uint8Array, b: Uint8Array, width: number): boolean {
   return true;
 }
 
-function compareBytes(a: Uint8Array, b: Uint8Array): number {
-  for (let i = 0; i < a.length; i += 1) {
+/** In the order of their bytes; of two that begin alike the shorter comes first. */
+export function compareBytes(a: Uint8Array, b: Uint8Array): number {
+  for (let i = 0; i < a.length && i < b.length; i += 1) {
     const difference = (a[i] ?? 0) - (b[i] ?? 0);
     if (difference !== 0) return difference;
   }
-  return 0;
+  return a.length - b.length;
 }

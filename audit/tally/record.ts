@@ -24,6 +24,19 @@ export function monthOfNumber(number: number): string {
   return `${year}-${String((number % 12) + 1).padStart(2, "0")}-01`;
 }
 
+const DAY_MS = 86_400_000;
+const FIRST_DAY_MS = Date.parse("0000-01-01");
+
+/** A day, of the years 0000 … 9999, as a number of its order from 1, in 4 bytes; 0 for `""`. */
+export function dayNumber(day: string): number {
+  return day === "" ? 0 : (Date.parse(day) - FIRST_DAY_MS) / DAY_MS + 1;
+}
+
+export function dayOfNumber(number: number): string {
+  if (number === 0) return "";
+  return new Date(FIRST_DAY_MS + (number - 1) * DAY_MS).toISOString().slice(0, 10);
+}
+
 /** Of a text with six decimals, in 10⁻⁶. */
 export function micro(text: string): bigint {
   return BigInt(text.replace(".", ""));

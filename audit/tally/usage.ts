@@ -6,7 +6,11 @@ import { micro } from "./record.ts";
 export interface Charge {
   index: bigint;
   keys: Readonly<Record<UsageKey, string>>;
+  /** UTC, of the build's end. */
+  day: string;
   duration: bigint;
+  /** At the machine's own factor: before a class, or a reason that is not billable, made it less. */
+  gross: bigint;
   compute: bigint;
   billable: boolean;
 }

@@ -14,6 +14,7 @@ import { encodeBase64 } from "../../src/core/text.ts";
 import { EMPTY_EDGE, edgeRoot, grow } from "../../src/core/tile.ts";
 import { nextMonth } from "../../src/core/unit.ts";
 import { auditFiles, filesOf, said as saidOf } from "./archive.ts";
+import { exportsOf, filesOfMonth, type Owed } from "./export/honest.ts";
 import { type Agent, card, line, SALT, TestLog } from "./log.ts";
 
 const BY = { approval: "", by: "finance", salt: SALT };
@@ -66,24 +67,8 @@ export function close(log: TestLog, month: string): string {
 export function closedBody(log: TestLog, closing: string, month: string): Body<"month_closed"> {
   const size = Number(closing) + 1;
   const { edge } = grow(EMPTY_EDGE, log.leaves.slice(0, size), sha256);
-  const cut = { index: BigInt(closing), month };
-  const facts = factsOf(log.entries.slice(0, Number(closing)).map(decoded), cut);
-  const tally = new Tally(month);
-  const accounts = new LineDigest();
-  for (const namespace of facts.namespaces) {
-    const own = facts.uses.filter((use) => use.namespace === namespace);
-    const usages = own.filter(({ billing_month }) => billing_month === month);
-    const rollups = rollupsOf(namespace, usages);
-    const quota = facts.quota(namespace, own);
-    const posted = postedOf(usages);
-    const before = own.filter(({ billing_month }) => billing_month < month);
-    const earlier = new Map(postedOf(before).map((one) => [one.usage_month, one.billable]));
-    const shares = allocate({ facts: quota, month, posted, earlier });
-    tally.add({ namespace, usages, rollups, shares, rolls: rollForward(quota, month) });
-    const account = facts.account(namespace);
-    if (usages.some(({ bills }) => bills) && account)
-      accounts.add(accountLine({ ...account, namespace_id: namespace }));
-  }
+  const entries = log.entries.slice(0, Number(closing)).map(decoded);
+  const { accounts, owed, tally } = countedAs(entries, { index: BigInt(closing), month });
   const { allocations, packs, rollups, totals } = tally.end();
   const digests = { allocations_sha256: allocations.sha256, packs_sha256: packs.sha256 };
   return {
@@ -94,7 +79,7 @@ export function closedBody(log: TestLog, closing: string, month: string): Body<"
       close_delay_days: "3",
       by: "service",
       closing,
-      exports: [],
+      exports: exportsOf(filesOfMonth(entries, month, owed)),
       month,
       salt: SALT,
     },
@@ -105,6 +90,32 @@ export function closedBody(log: TestLog, closing: string, month: string): Body<"
       totals: formatSums(totals),
     },
   };
+}
+
+/** What a month comes to, cut off there. */
+export function countedAs(entries: readonly Entry[], cut: { index: bigint; month: string }) {
+  const { month } = cut;
+  const facts = factsOf(entries, cut);
+  const tally = new Tally(month);
+  const accounts = new LineDigest();
+  const owed: Owed[] = [];
+  for (const namespace of facts.namespaces) {
+    const own = facts.uses.filter((use) => use.namespace === namespace);
+    const usages = own.filter(({ billing_month }) => billing_month === month);
+    const rollups = rollupsOf(namespace, usages);
+    const quota = facts.quota(namespace, own);
+    const posted = postedOf(usages);
+    const before = own.filter(({ billing_month }) => billing_month < month);
+    const earlier = new Map(postedOf(before).map((one) => [one.usage_month, one.billable]));
+    const shares = allocate({ facts: quota, month, posted, earlier });
+    const rolls = rollForward(quota, month);
+    tally.add({ namespace, usages, rollups, shares, rolls });
+    const account = facts.account(namespace);
+    owed.push({ namespace, shares, rolls, account });
+    if (usages.some(({ bills }) => bills) && account)
+      accounts.add(accountLine({ ...account, namespace_id: namespace }));
+  }
+  return { tally, accounts, owed };
 }
 
 /** One entry's part in the sums. */
@@ -211,7 +222,7 @@ function postedOf(usages: readonly Used[]) {
   });
 }
 
-function decoded(bytes: Uint8Array): Entry {
+export function decoded(bytes: Uint8Array): Entry {
   const entry = decodeEntry(bytes);
   if (typeof entry === "string") throw new Error(`closing: ${entry}`);
   return entry;
