@@ -1,4 +1,4 @@
-/** What the log has of jobs that the platform named: usage by the register of jobs, and reports that are held. */
+/** What the log has of jobs that the platform named: usage by the register of jobs, and what is new. */
 import type { Reported } from "../core/match.ts";
 import type { Tracking } from "../core/unit.ts";
 import { plainColumn } from "./columns.ts";
@@ -47,18 +47,6 @@ export async function readReported(
     project_id: String(project_id),
     runner_id: String(runner_id),
   }));
-}
-
-/** Bytes of the holds that nobody has resolved. */
-export async function readOpenHolds(sql: Sql | Transaction, log: string): Promise<Uint8Array[]> {
-  const rows = await sql<{ bytes: Uint8Array }[]>`
-    select bytes
-    from entries as e
-    where log = ${log} and kind = 'hold'
-      and not exists (select from hold_ends as h where h.log = e.log and h.hold = e.index)
-    order by index
-  `;
-  return rows.map(({ bytes }) => bytes);
 }
 
 /** A usage, or an entry that says something else of jobs or runners: then its bytes. */

@@ -11,7 +11,7 @@ import { TYP } from "../../core/report.ts";
 import { epochMs, instantText, monthOf, nextMonth } from "../../core/unit.ts";
 import { readOpenBreaks } from "../../store/breaks.ts";
 import type { Transaction } from "../../store/connect.ts";
-import { readBytes } from "../../store/entries.ts";
+import { countUnresolved } from "../../store/held-reports.ts";
 import {
   firstAt,
   readAccounted,
@@ -19,11 +19,10 @@ import {
   readBillable,
   readCovered,
   readFirstPosted,
-  readUnresolved,
 } from "../../store/month-conditions.ts";
 import { readMonthEnds } from "../../store/month-ends.ts";
 import { laterOf } from "../log/held.ts";
-import { decodedAs, reportOf } from "../usage/show.ts";
+import { decodedAs } from "../usage/show.ts";
 
 export interface Cutting {
   tx: Transaction;
@@ -105,32 +104,22 @@ async function unresolved(
   { tx, log, month, below }: Cutting,
   kind: "conflict" | "hold",
 ): Promise<Condition> {
-  const standing = await readUnresolved(tx, log, kind, below);
-  const stands = await readBytes(tx, log, kind === "conflict" ? standing.map(standsFor) : []);
-  const open = standing.filter((each) => {
-    // Of a conflict also what stands: whichever version ended in the month, it is not settled.
-    const usage = kind === "conflict" ? stands.get(standsFor(each)) : undefined;
-    const said = [decodedAs(kind, each.bytes), ...(usage ? [decodedAs("usage", usage)] : [])];
-    return said.some(({ body }) => monthOf(reportOf(body.jws).report.usage.finished_at) <= month);
-  });
-  return none(`${kind}s`, open);
-}
-
-function standsFor({ bytes }: { bytes: Uint8Array }): bigint {
-  return BigInt(decodedAs("conflict", bytes).body.stands);
+  const { count, first } = await countUnresolved(tx, log, { kind, until: endOf(month), below });
+  return none(`${kind}s`, count, first ?? undefined);
 }
 
 async function breaks({ tx, log, month, below }: Cutting): Promise<Condition> {
-  return none("breaks", await readOpenBreaks(tx, log, below, month));
+  const open = await readOpenBreaks(tx, log, below, month);
+  return none("breaks", BigInt(open.length), open[0]?.index);
 }
 
 function none(
   code: "conflicts" | "holds" | "breaks",
-  open: readonly { index: bigint }[],
+  open: bigint,
+  first: bigint | undefined,
 ): Condition {
-  const [first] = open;
-  const missing = first !== undefined && `${open.length} open, the first is entry ${first.index}`;
-  return condition(code, { open: String(open.length) }, missing);
+  const missing = first !== undefined && `${open} open, the first is entry ${first}`;
+  return condition(code, { open: String(open) }, missing);
 }
 
 /**

@@ -16,15 +16,15 @@ import {
 } from "../../core/match.ts";
 import { instantText, monthOf } from "../../core/unit.ts";
 import { readOpenOfJobs } from "../../store/breaks-of-jobs.ts";
+import { readHeld } from "../../store/held-reports.ts";
 import {
   type DueJob,
   readDueJobs,
   type SettledJob,
   settleJobs,
 } from "../../store/platform-jobs.ts";
-import { readOpenHolds, readReported } from "../../store/reported.ts";
+import { readReported } from "../../store/reported.ts";
 import type { Clock } from "../clock.ts";
-import { decodedAs, reportOf } from "../usage/show.ts";
 import { endBreaks, type Opening, openBreaks } from "./open.ts";
 
 export interface Matching extends Opening {
@@ -85,13 +85,8 @@ async function readStanding(
   const usages = new Map(reported.map((usage) => [`${usage.tracking} ${usage.job_id}`, usage]));
   const named = new Set(reported.map(({ job_id }) => job_id));
   // Few are held, and those only of jobs that nothing stands for.
-  const holds = ids.every((id) => named.has(id)) ? [] : await readOpenHolds(sql, log);
-  const held = new Map(
-    holds.map((bytes) => {
-      const { body, index } = decodedAs("hold", bytes);
-      return [reportOf(body.jws).report.job.id, index];
-    }),
-  );
+  const unnamed = ids.filter((id) => !named.has(id));
+  const held = unnamed.length === 0 ? new Map<string, bigint>() : await readHeld(sql, log, unnamed);
   return ({ job_id, tracking }) => {
     const other = tracking === "hosted" ? "self_managed" : "hosted";
     const usage = usages.get(`${tracking} ${job_id}`) ?? usages.get(`${other} ${job_id}`);
