@@ -1,10 +1,11 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
+import { existsSync } from "node:fs";
 import { chmod, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import net from "node:net";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { dirname, join } from "node:path";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { serverAccount } from "../src/embedded/account.ts";
 import { untilFree } from "../src/embedded/postmaster.ts";
 import { type Embedded, findPostgres, removePostgres, startPostgres } from "../src/embedded.ts";
@@ -19,9 +20,16 @@ let folder: string;
 const servers: Embedded[] = [];
 const launchers: ChildProcess[] = [];
 
+/** Of a server that was started, and ended, once. */
+let used: string;
+
+beforeAll(async () => {
+  used = join(await newRoot(), "postgres");
+  await (await startPostgres({ folder: used })).stop();
+});
+afterAll(() => rm(dirname(used), { recursive: true }));
 beforeEach(async () => {
-  root = await mkdtemp(join(tmpdir(), "minutebook-embedded-"));
-  await chmod(root, 0o755);
+  root = await newRoot();
   folder = join(root, "postgres");
 });
 afterEach(async () => {
@@ -31,7 +39,19 @@ afterEach(async () => {
   await rm(root, { recursive: true });
 });
 
-async function start(settings: Record<string, string> = {}): Promise<Embedded> {
+async function newRoot(): Promise<string> {
+  const made = await mkdtemp(join(tmpdir(), "minutebook-embedded-"));
+  await chmod(made, 0o755);
+  return made;
+}
+
+/** For what is not about a first start: that makes a cluster, which takes longer than all the rest. */
+function makeUsed(): void {
+  if (!existsSync(folder)) execFileSync("cp", ["-Rp", used, folder]);
+}
+
+async function start(settings: Record<string, string> = {}, first = false): Promise<Embedded> {
+  if (!first) makeUsed();
   const server = await startPostgres({ folder, settings });
   servers.push(server);
   return server;
@@ -54,7 +74,7 @@ const KEPT = "select x from kept";
 
 test("a running server is found by its folder, and no longer once it has ended", async () => {
   expect(await findPostgres(folder)).toBeUndefined();
-  const server = await start();
+  const server = await start({}, true);
   expect(await findPostgres(folder)).toEqual(server.urls);
   await server.stop();
   expect(await findPostgres(folder)).toBeUndefined();
@@ -86,15 +106,11 @@ test("a folder that is in use is neither started again nor removed, and its serv
 });
 
 test("of two first starts at once one has the folder, and the other is told so", async () => {
-  const outcomes = await Promise.allSettled([start(), start()]);
+  const outcomes = await Promise.allSettled([start({}, true), start({}, true)]);
   const refused = outcomes.filter((outcome) => outcome.status === "rejected");
   expect(refused.map(({ reason }) => reason)).toEqual([expect.objectContaining(IN_USE)]);
-  expect((await readdir(folder)).sort()).toEqual([
-    "data",
-    "postgres.json",
-    "postgres.log",
-    "socket",
-  ]);
+  const made = ["data", "postgres.json", "postgres.log", "socket"];
+  expect((await readdir(folder)).sort()).toEqual(made);
 });
 
 test("a first start that was cut short is finished by the next", async () => {
@@ -108,6 +124,7 @@ test("a first start that was cut short is finished by the next", async () => {
 
 /** Another Node process that starts a server and then stays until its stdin ends. */
 async function launch(): Promise<ChildProcess> {
+  makeUsed();
   const script = `
     const { startPostgres } = await import(${JSON.stringify(compiled(new URL("../src/embedded.ts", import.meta.url)))});
     await startPostgres({ folder: ${JSON.stringify(folder)} });
@@ -229,7 +246,7 @@ test("a folder that the server's account cannot enter still gets its database, a
 
 test("a folder with a long path gets a socket with a short one", async () => {
   folder = join(root, "long".repeat(20), "postgres");
-  const { socket } = await start();
+  const { socket } = await start({}, true);
   expect(Buffer.byteLength(socket)).toBeLessThan(104);
   const connection = net.connect(socket);
   await once(connection, "connect");
@@ -240,7 +257,7 @@ test("a folder with a long path gets a socket with a short one", async () => {
 });
 
 test("passwords are in a file of mode 0600, and a wrong one is refused on every way in", async () => {
-  const { urls } = await start();
+  const { urls } = await start({}, true);
   expect((await stat(join(folder, "postgres.json"))).mode & 0o777).toBe(0o600);
   expect(new Set(Object.values(urls).map((url) => new URL(url).password)).size).toBe(5);
   for (const url of Object.values(urls)) {
