@@ -7,6 +7,7 @@
  * finish late; what is older and still runs, and each reported job that no page had, is asked after by number:
  * a job that was made long ago may run today.
  */
+import type { PlatformJob } from "../../core/match.ts";
 import { epochMs, instantText } from "../../core/unit.ts";
 import type { Sql, Transaction } from "../../store/connect.ts";
 import { forgetJob, keepJobs, readUnfinishedJobs } from "../../store/platform-jobs.ts";
@@ -144,17 +145,18 @@ async function keepAndMove(
   jobs: readonly SeenJob[],
   move: PullMove,
 ): Promise<void> {
+  const { log } = step;
+  const named = await platformJobs(pulling, log, jobs);
   await transact(pulling.sql, async (tx) => {
-    if (await movePull(tx, step, move)) await keep(tx, pulling, step.log, jobs);
+    if (await movePull(tx, step, move)) await keep(tx, pulling, log, named);
   });
 }
 
-async function keep(
-  tx: Transaction | Sql,
-  { appender, clock }: Pulling,
+async function platformJobs(
+  { appender }: Pulling,
   log: string,
   seen: readonly SeenJob[],
-): Promise<void> {
+): Promise<PlatformJob[]> {
   const runners = numberedRunners(await appender.prefix(log));
   const jobs = seen.flatMap((job) => {
     // Of a runner that is nobody's here: whatever it is, it is not the vendor's.
@@ -162,12 +164,20 @@ async function keep(
     return platformJob(job, tracking) ?? [];
   });
   // A page that shifted may name one twice.
-  const once = [...new Map(jobs.map((job) => [job.job_id, job])).values()];
-  await keepJobs(tx, log, once, { seenAt: clock.now(), source: "pull" });
+  return [...new Map(jobs.map((job) => [job.job_id, job])).values()];
+}
+
+async function keep(
+  tx: Transaction | Sql,
+  { clock }: Pulling,
+  log: string,
+  jobs: readonly PlatformJob[],
+): Promise<void> {
+  await keepJobs(tx, log, jobs, { seenAt: clock.now(), source: "pull" });
   await dropSeen(
     tx,
     log,
-    once.map(({ job_id }) => job_id),
+    jobs.map(({ job_id }) => job_id),
   );
 }
 
@@ -215,7 +225,7 @@ async function askAfterOne(
     const job = readOneJob(answer.text);
     if (job === undefined) throw new GitLabError("unreadable");
     ({ restMs } = answer);
-    await keep(sql, pulling, log, [job]);
+    await keep(sql, pulling, log, await platformJobs(pulling, log, [job]));
   } catch (error) {
     if (!(error instanceof GitLabError && error.missing)) throw error;
   }

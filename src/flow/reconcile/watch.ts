@@ -1,7 +1,8 @@
 /**
  * Watches a log for what is strange in it by itself: durations that no job may have, hours that a runner cannot
  * have had, sudden jumps, clocks that are off. Sums grow with their mark in one transaction, so that nothing is
- * counted twice; breaks come before it commits, so that none is lost.
+ * counted twice. Breaks are written before it, so that none is lost, and not within it: whoever holds a connection
+ * and asks for another one may wait for ever.
  */
 import {
   type AnomalyBounds,
@@ -29,6 +30,12 @@ export interface Watching extends Opening {
 /** Entries of one page. */
 const PAGE = 5_000n;
 
+interface Page {
+  log: string;
+  from: bigint;
+  to: bigint;
+}
+
 /** A page of new entries. @returns how many there were; breaks that were opened */
 export async function watch(
   watching: Watching,
@@ -40,13 +47,39 @@ export async function watch(
   const nothing = { entries: 0n, opened: 0 };
   if (from === undefined || head === undefined || head.size <= from) return nothing;
   const to = head.size < from + PAGE ? head.size : from + PAGE;
+  const page = { log, from, to };
+  const entries = to - from;
+  try {
+    return (await addUp(watching, page, "untold")) ? { entries, opened: 0 } : nothing;
+  } catch (error) {
+    if (!(error instanceof Untold)) throw error;
+    const opened = await openBreaks(watching, log, error.findings);
+    return { entries: (await addUp(watching, page, "told")) ? entries : 0n, opened };
+  }
+}
+
+/** Undoes what was added up: its breaks come first, and by a transaction of the log's. */
+class Untold extends Error {
+  readonly findings: readonly Finding[];
+
+  constructor(findings: readonly Finding[]) {
+    super("watch: breaks come first");
+    this.findings = findings;
+  }
+}
+
+/** @returns false: somebody else has. @throws Untold where something was found that nobody was told of */
+async function addUp(
+  { anomalies, sql }: Watching,
+  { log, ...range }: Page,
+  state: "told" | "untold",
+): Promise<boolean> {
   return await transact(sql, async (tx) => {
     // First, and so that it holds the row: sums of one range are added once, whoever else is at it.
-    const moved = await moveReconcileMark(tx, log, "watch", { from, to });
-    if (!moved) return nothing;
-    const findings = await findingsOf(tx, watching.anomalies, log, { from, to });
-    const opened = await openBreaks(watching, log, findings);
-    return { entries: to - from, opened };
+    if (!(await moveReconcileMark(tx, log, "watch", range))) return false;
+    const findings = await findingsOf(tx, anomalies, log, range);
+    if (state === "untold" && findings.length > 0) throw new Untold(findings);
+    return true;
   });
 }
 
