@@ -121,8 +121,8 @@ function greatestCommonDivisor(a: bigint, b: bigint): bigint {
   return b === 0n ? a : greatestCommonDivisor(b, a % b);
 }
 
-/** top ÷ bottom to a whole number; exactly between two, to the even one. */
-function halfEven(top: bigint, bottom: bigint): bigint {
+/** top ÷ bottom to a whole number, neither below zero; exactly between two, to the even one. */
+export function halfEven(top: bigint, bottom: bigint): bigint {
   const below = top / bottom;
   const over = 2n * (top - below * bottom) - bottom;
   if (over < 0n) return below;

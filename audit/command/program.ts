@@ -1,6 +1,7 @@
 /** The command line `minutebook-audit`: one file beside this one for each of its commands. */
 import { Command, CommanderError } from "commander";
 import { addBundle } from "./bundle.ts";
+import { addCheckExport } from "./check-export.ts";
 import { addCheckProof } from "./check-proof.ts";
 import { addDiff } from "./diff.ts";
 import { addEvidence } from "./evidence.ts";
@@ -19,6 +20,7 @@ const COMMANDS = [
   addReport,
   addProve,
   addCheckProof,
+  addCheckExport,
   addStatement,
   addEvidence,
   addWatch,

@@ -1,17 +1,13 @@
 /** Rows of `entries`: one for each entry, or for each line of an adjustment. */
 import type { Cell, Row } from "../../src/core/export/tables.ts";
-import type { Report } from "../../src/core/report.ts";
 import { encodeBase64 } from "../../src/core/text.ts";
 import type { ReadEntry, UsageEntry } from "../archive/block.ts";
+import type { Built } from "./rated.ts";
 
 /** How many columns tell what kind of entry it is, where, and when; and what else there is to tell. */
 const REST = 14;
 
-export function entryRows(
-  entry: ReadEntry,
-  leaf: Uint8Array,
-  built: { report: Report; runner_id: string } | undefined,
-): Row[] {
+export function entryRows(entry: ReadEntry, leaf: Uint8Array, built: Built | undefined): Row[] {
   const { at, index, kind } = entry;
   const head = (line: Cell): Row => [String(index), line, kind, at, encodeBase64(leaf)];
   if (kind === "usage" && built !== undefined)
@@ -25,13 +21,11 @@ export function entryRows(
   ]);
 }
 
-function usageCells(
-  { body }: UsageEntry,
-  { report, runner_id }: { report: Report; runner_id: string },
-): Cell[] {
+function usageCells({ body }: UsageEntry, { report, runner: line }: Built): Cell[] {
   const { job, runner, usage } = report;
   return [
-    ...[body.tracking, job.id, job.project_id, job.root_namespace_id, runner_id, runner.uuid],
+    ...[body.tracking, job.id, job.project_id, job.root_namespace_id],
+    ...[line?.runner_id ?? null, runner.uuid],
     ...[body.machine_type, usage.finished_at, usage.duration_ms, body.compute_ms, null],
     ...[body.not_billable || null, body.usage_month, body.billing_month],
   ];
