@@ -45,10 +45,15 @@ const HEADER = [
   "attested through",
 ];
 
-function lines({ as_of, day, looked_at, runners }: Completeness): string[] {
+function lines({ acknowledged, as_of, day, looked_at, runners }: Completeness): string[] {
   return [
     `Jobs that ended on ${day}, as of ${as_of} entries, of which ${looked_at} were held against the platform's.`,
     ...table(HEADER, runners.map(cells)),
+    ...acknowledged.map(({ consumer, differing, up_to }) => {
+      const differs =
+        differing.length === 0 ? "nothing differs" : `differs: ${differing.join(", ")}`;
+      return `${consumer} has acknowledged ${up_to} entries; ${differs}.`;
+    }),
   ];
 }
 

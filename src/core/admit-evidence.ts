@@ -1,6 +1,7 @@
 /** The rules of `admit` for what others saw and what controls did: about what is over, and of one piece. */
 import type { Rule } from "./admit.ts";
-import { misshapen } from "./problem.ts";
+import { misshapen, Problem } from "./problem.ts";
+import { monthOf } from "./unit.ts";
 
 const dayOf = (at: string): string => at.slice(0, "YYYY-MM-DD".length);
 
@@ -16,6 +17,17 @@ const breakResolved: Rule<"break_resolved"> = (_, { evidence, outcome }) => {
 
 const sourceCount: Rule<"source_count"> = (_, { day }, at) => {
   if (day > dayOf(at)) misshapen("source_count", "day");
+};
+
+/** That the figures are right, and that nothing goes back, those say who see the entries before (flow/feed/ack.ts). */
+const feedAck: Rule<"feed_ack"> = (_, { months }, at) => {
+  for (const [i, { billing_month, counted_events }] of months.entries()) {
+    const before = months[i - 1]?.billing_month ?? "";
+    if (billing_month <= before) misshapen("feed_ack", `months.${i}.billing_month`);
+    // A clock that is within its skew may have brought events of the next month.
+    const isToCome = billing_month > monthOf(at) && counted_events === "0";
+    if (isToCome) throw new Problem("unknown-month", { billing_month });
+  }
 };
 
 /** Rows may still come to a day that is not over. */
@@ -40,6 +52,7 @@ export const EVIDENCE_RULES = {
   coverage,
   break_resolved: breakResolved,
   source_count: sourceCount,
+  feed_ack: feedAck,
   access_digest: accessDigest,
   access_review: accessReview,
   verification,

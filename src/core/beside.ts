@@ -53,6 +53,7 @@ export const BESIDE = {
     source: "text",
   },
   month_ends: { month: "date", closing: "bigint" },
+  feed_acks: { consumer: "text", up_to: "bigint" },
 } as const satisfies Record<string, Readonly<Record<string, ColumnType>>>;
 
 export type ColumnType = "text" | "bigint" | "date" | "timestamptz" | "numeric";
@@ -125,6 +126,10 @@ function own(entry: Entry): BesideRow[] {
     case "coverage": {
       const { from: from_at, jobs, runner_id, source, to: to_at } = entry.body;
       return [{ table: "coverages", row: { index, runner_id, from_at, to_at, jobs, source } }];
+    }
+    case "feed_ack": {
+      const { consumer, up_to } = entry.body;
+      return [{ table: "feed_acks", row: { index, consumer, up_to } }];
     }
     case "month_closed": {
       const { closing, month } = entry.body;

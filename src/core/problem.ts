@@ -75,6 +75,17 @@ export const PROBLEMS = {
   "months-in-order": [409, "Months close in order, and only the last closing can be withdrawn"],
   "month-not-ready": [409, "The month cannot be closed yet: something is missing"],
   "month-closed": [409, "A month that is closed is never reopened"],
+  // of the feed
+  "ack-backwards": [409, "This consumer has acknowledged more already"],
+  "unknown-month": [422, "Nothing can be counted of a month that has not begun"],
+  // of exports
+  "not-sealed": [409, "No archived checkpoint reaches that far yet"],
+  "export-pending": [409, "The export is not made yet"],
+  "no-price": [422, "The price list has no price for this"],
+  "other-prices": [409, "The price list is no longer the one that this was asked for with"],
+  "no-account": [409, "Nobody is said to pay for what this namespace used"],
+  "export-failed": [409, "The export could not be made: ask for it again"],
+  "range-not-satisfiable": [416, "The file has no bytes there"],
   // of access
   "review-incomplete": [409, "A review decides about everybody who had access, and nobody else"],
   // later, and nothing was accepted
@@ -83,6 +94,7 @@ export const PROBLEMS = {
   "log-behind": [503, "The database is behind, or differs from, the archive: nothing is written"],
   "archive-unavailable": [503, "The archive cannot be reached: nothing is written or proven"],
   "signer-unavailable": [503, "The signer of the log's keys does not answer: nothing is written"],
+  "exports-unavailable": [503, "Where exports are kept cannot be reached"],
   "issuer-unavailable": [503, "The keys of the token's issuer cannot be fetched"],
 } as const satisfies Record<string, readonly [status: number, title: string]>;
 

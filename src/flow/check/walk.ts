@@ -21,6 +21,7 @@ import { differences, finding } from "./compare.ts";
 import { decisionRules } from "./decision.ts";
 import { citedBy, derive } from "./derive.ts";
 import type { Finding, Unread } from "./event.ts";
+import { feedRules } from "./feed.ts";
 import { admission, rejudge } from "./judgement.ts";
 import { moneyRules } from "./money.ts";
 import { resolutionRules } from "./resolution.ts";
@@ -199,6 +200,9 @@ export class Walk {
         yield finding(place, "bytes", expected, found);
       }
       for await (const [expected, found] of resolutionRules(entry, prefix, sql)) {
+        yield finding(place, "bytes", expected, found);
+      }
+      for await (const [expected, found] of feedRules(entry, sql)) {
         yield finding(place, "bytes", expected, found);
       }
     }

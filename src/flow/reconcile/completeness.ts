@@ -11,6 +11,7 @@ import { listLogs } from "../../store/logs.ts";
 import { countStates } from "../../store/platform-jobs.ts";
 import { readReconcileMark } from "../../store/reconcile-marks.ts";
 import { countUnseen } from "../../store/unseen-usages.ts";
+import { readAcknowledged, type ShownAck } from "../feed/acknowledged.ts";
 import { catchUp, recall } from "../log/recall.ts";
 import { type AsOf, asOf, snapshot } from "../usage/show.ts";
 import { type NumberedRunner, numberedRunners } from "./runners.ts";
@@ -41,6 +42,8 @@ export interface Completeness extends AsOf {
   /** Entries 0 … looked_at−1 were held against the platform's jobs. */
   looked_at: string;
   runners: RunnerCompleteness[];
+  /** The third leg: what consumers of the feed have taken of the log so far, of whichever day. */
+  acknowledged: ShownAck[];
 }
 
 const DAY_MS = 86_400_000;
@@ -75,6 +78,7 @@ export async function completeness(
       day,
       looked_at: String(looked ?? 0n),
       runners: runners.map((runner) => runnerDay(runner, known)),
+      acknowledged: await readAcknowledged(tx, log),
     };
   });
 }

@@ -88,7 +88,7 @@ export async function endBreaks(
       );
       const open = page.filter(({ index }) => !gone.has(index));
       for (const { evidence, index } of open) {
-        await put("break_resolved", healedBy(index, evidence, random));
+        await put("break_resolved", healedBy(index, evidence, salt(random)));
       }
       return open.length;
     });
@@ -109,11 +109,12 @@ export async function endSilence(
 ): Promise<void> {
   const over = delivered ? ["missing-attestation", "undelivered"] : ["missing-attestation"];
   for (const index of await readOpenOfKey(tx, log, kid, over)) {
-    await put("break_resolved", healedBy(index, evidence, random));
+    await put("break_resolved", healedBy(index, evidence, salt(random)));
   }
 }
 
-function healedBy(index: bigint, evidence: bigint, random: Random): Body<"break_resolved"> {
+/** What the service itself finds to be gone, and the entry that shows it. */
+export function healedBy(index: bigint, evidence: bigint, salt: string): Body<"break_resolved"> {
   return {
     approval: "",
     break: String(index),
@@ -121,7 +122,7 @@ function healedBy(index: bigint, evidence: bigint, random: Random): Body<"break_
     evidence: String(evidence),
     outcome: "healed",
     reason: "came",
-    salt: salt(random),
+    salt,
     ticket: "none",
   };
 }

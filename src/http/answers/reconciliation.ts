@@ -7,6 +7,7 @@ import type * as completeness from "../../flow/reconcile/completeness.ts";
 import type * as show from "../../flow/reconcile/show.ts";
 import type * as upload from "../../flow/reconcile/upload.ts";
 import { exactly } from "./exactly.ts";
+import { Ack } from "./feed.ts";
 import { AsOf } from "./listings.ts";
 
 export const Heard = z.strictObject({ log: LogId, kept: z.int().min(0).max(1) });
@@ -79,5 +80,10 @@ const RunnerCompleteness = exactly<completeness.RunnerCompleteness>()(
 );
 
 export const Completeness = exactly<completeness.Completeness>()(
-  AsOf.extend({ day: DayText, looked_at: IntegerText, runners: z.array(RunnerCompleteness) }),
+  AsOf.extend({
+    day: DayText,
+    looked_at: IntegerText,
+    runners: z.array(RunnerCompleteness),
+    acknowledged: z.array(Ack),
+  }),
 );

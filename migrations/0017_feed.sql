@@ -1,0 +1,25 @@
+-- migrate:up
+-- What consumers of the feed acknowledged, beside its entry (core/beside.ts); what they and the log count is in it.
+create table feed_acks (
+  log text not null,
+  index bigint not null,
+  consumer text not null,
+  up_to bigint not null, -- of entries 0 … up_to−1
+  constraint feed_acks_pkey primary key (log, index)
+);
+create index feed_acks_by_consumer on feed_acks (log, consumer, index);
+-- The one that a count goes on from.
+create index feed_acks_by_size on feed_acks (log, up_to, index);
+
+create trigger feed_acks_append_only
+  before update or delete on feed_acks
+  for each statement execute function refuse_change();
+alter table feed_acks enable always trigger feed_acks_append_only;
+grant select, insert on feed_acks to minutebook_writer;
+grant select on feed_acks to minutebook_reader, minutebook_auditor;
+
+-- Each acknowledgement asks which of its consumer's differences stand.
+create index breaks_of_portal on breaks (log, month, index) where code = 'portal-difference';
+
+-- migrate:down
+do $$ begin raise exception 'a ledger does not go back'; end $$;

@@ -1,0 +1,182 @@
+import fc from "fast-check";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { parseSignedComputeMs } from "../../../src/core/charge.ts";
+import { eventsOf, type FeedEvent } from "../../../src/core/feed/event.ts";
+import { countFed } from "../../../src/flow/feed/count.ts";
+import { type FeedSearch, feed, follow } from "../../../src/flow/feed/read.ts";
+import { openSealWatch, type SealWatch } from "../../../src/flow/feed/seal-watch.ts";
+import { charges } from "../../../src/store/charges.ts";
+import { FedLog } from "../../core/feed/log.ts";
+import { type FreshDatabase, freshDatabase } from "../../postgres.ts";
+
+const LOG = "ab".repeat(16);
+/** Of a caller who stays. */
+const stays = (): AbortSignal => new AbortController().signal;
+
+let db: FreshDatabase;
+let seals: SealWatch;
+let ledger: FedLog;
+/** All that is sealed. */
+let expected: FeedEvent[];
+
+beforeAll(async () => {
+  db = await freshDatabase();
+  seals = openSealWatch({ sql: db.reader });
+  ledger = new FedLog(LOG);
+  const usages = Array.from({ length: 30 }, (_, i) => {
+    const more = { namespace: 1 + (i % 3), duration: BigInt(1_000 + 7 * i) };
+    ledger.build(i % 4 === 3 ? "own" : "hosted", more);
+    return ledger.build("hosted", { finished: `2026-10-${15 + (i % 16)}T12:00:00.000Z` });
+  });
+  const [first, second] = usages;
+  if (first === undefined || second === undefined) throw new Error("no usage");
+  const credit = ledger.credit(first);
+  ledger.close("2026-10-01");
+  ledger.credit(second);
+  ledger.credit(first, `${credit.index}/0`);
+  const lines = Array.from({ length: 128 }, (_, i) => ({ amount: `${i + 1}.000001` }));
+  ledger.adjust("2026-11-01", ...lines);
+  ledger.build();
+  await ledger.load(db.owner);
+  await ledger.seal(db.owner);
+  expected = oracle();
+});
+afterAll(async () => {
+  seals.close();
+  await db.drop();
+});
+
+/** Every event of every entry, from the ledger and not from the database. */
+function oracle(): FeedEvent[] {
+  const instance = { platform: "dotcom", unique_id: LOG } as const;
+  return ledger.written.flatMap(({ entry }) => eventsOf(entry, instance, "700"));
+}
+
+const read = (search: Partial<FeedSearch> = {}, signal = stays()) =>
+  feed(
+    { sql: db.reader, seals, creditMinutes: undefined },
+    { log: LOG, cursor: 0n, limit: 500, waitMs: 0, ...search },
+    signal,
+  );
+
+test("a page has the events of whole entries, says as of what it is, and where the next one begins", async () => {
+  const page = await read();
+  const { events, ...place } = page;
+  const size = String(ledger.size);
+  expect(place).toEqual({ log: LOG, as_of: size, sealed: true, next_cursor: size });
+  expect(events).toEqual(expected);
+  expect(expected.length).toBeGreaterThan(180);
+  expect((await read({ cursor: ledger.size })).events).toEqual([]);
+  await expect(read({ cursor: ledger.size + 1n })).rejects.toMatchObject({
+    code: "beyond-checkpoint",
+  });
+  await expect(read({ log: "f".repeat(32) })).rejects.toMatchObject({ code: "not-found" });
+});
+
+/** How many events it asks for, and whether it dies before it has kept the page. */
+const turn = fc.record({ limit: fc.integer({ min: 1, max: 150 }), dies: fc.boolean() });
+
+test("a consumer that dies anywhere and resumes by its cursor takes every event once and in order", async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.infiniteStream(turn), async (turns) => {
+      const kept: FeedEvent[] = [];
+      let cursor = 0n;
+      for (const { dies, limit } of turns) {
+        const page = await read({ cursor, limit });
+        if (page.events.length > limit) {
+          // Only the lines of one entry, which are never parted.
+          expect(new Set(page.events.map(({ sequence }) => sequence.split(".")[0])).size).toBe(1);
+        }
+        if (dies) continue;
+        // What is kept and the cursor behind it are kept together.
+        kept.push(...page.events);
+        cursor = BigInt(page.next_cursor);
+        if (page.next_cursor === page.as_of) break;
+      }
+      expect(kept).toEqual(expected);
+    }),
+    { numRuns: 4 },
+  );
+});
+
+test("pages follow each other until one has nothing, and the next is read only when it is asked for", async () => {
+  const search = { log: LOG, cursor: 0n, limit: 60, waitMs: 0 };
+  const feeding = { sql: db.reader, seals, creditMinutes: undefined };
+  const events: FeedEvent[] = [];
+  const sizes: number[] = [];
+  for await (const page of follow(feeding, search, stays())) {
+    sizes.push(page.events.length);
+    events.push(...page.events);
+  }
+  expect(events).toEqual(expected);
+  expect([sizes.length > 3, sizes.at(-1)]).toEqual([true, 0]);
+});
+
+test("what the log counts of its events is what it charges and adjusts, by billing month, up to any size", async () => {
+  for (const upTo of [0n, 1n, 40n, ledger.size - 1n, ledger.size]) {
+    const rows = await db.reader<{ month: string; amount: string }[]>`
+      select billing_month as month, sum(compute_ms + adjustment_compute_ms)::text as amount
+      from (${charges(db.reader, LOG, { from: 0n, to: upTo })}) as charge
+      where not_billable = ''
+      group by billing_month`;
+    const counted = await countFed(db.reader, LOG, upTo);
+    const charged = rows.map(({ amount, month }) => [month, parseSignedComputeMs(amount)] as const);
+    expect(new Map([...counted].map(([month, { computeMs }]) => [month, computeMs]))).toEqual(
+      new Map(charged),
+    );
+    const told = expected.filter(({ sequence }) => BigInt(sequence.slice(0, 19)) < upTo);
+    const events = told.filter(({ data }) => "compute_ms" in data);
+    const all = [...counted.values()].reduce((sum, month) => sum + month.events, 0n);
+    expect(all).toBe(BigInt(events.length));
+  }
+});
+
+test("T49: what is written and not sealed is told by nobody, and when it is sealed it comes in its place", async () => {
+  const size = ledger.size;
+  ledger.build();
+  ledger.build("own");
+  const last = ledger.build();
+  await ledger.load(db.owner);
+  expect((await read({ cursor: size })).events).toEqual([]);
+  const waiting = read({ cursor: size, waitMs: 20_000 });
+  await ledger.seal(db.owner, size + 2n);
+  const page = await waiting;
+  expect([page.events.length, page.next_cursor]).toEqual([1, String(size + 2n)]);
+  await ledger.seal(db.owner);
+  const { events } = await read({ cursor: size + 2n });
+  expect(events.map(({ sequence }) => BigInt(sequence.slice(0, 19)))).toEqual([last.index]);
+  expected = oracle();
+});
+
+test("whoever waits hears of what comes, passes over what has no events, and is let go when they leave or time is over", async () => {
+  const from = ledger.size;
+  const started = performance.now();
+  expect((await read({ cursor: from, waitMs: 300 })).events).toEqual([]);
+  expect(performance.now() - started).toBeGreaterThanOrEqual(290);
+  const gone = new AbortController();
+  const left = read({ cursor: from, waitMs: 20_000 }, gone.signal);
+  const many = Array.from({ length: 20 }, () => read({ cursor: from, waitMs: 20_000 }));
+  gone.abort();
+  expect((await left).next_cursor).toBe(String(from));
+  // Nothing for a consumer: whoever waits goes on waiting.
+  ledger.build("own");
+  await ledger.load(db.owner);
+  await ledger.seal(db.owner);
+  ledger.build();
+  await ledger.load(db.owner);
+  await ledger.seal(db.owner);
+  for (const page of await Promise.all(many)) {
+    expect([page.events.length, page.next_cursor]).toEqual([1, String(from + 2n)]);
+  }
+  expected = oracle();
+});
+
+test("nobody waits for a service that stops, and no more wait than it bears", async () => {
+  const own = openSealWatch({ sql: db.reader });
+  const wait = () => own.grown(LOG, ledger.size, 60_000, stays());
+  const waiting = Array.from({ length: 1_000 }, wait);
+  await expect(wait()).rejects.toMatchObject({ code: "busy" });
+  own.close();
+  expect(new Set(await Promise.all(waiting))).toEqual(new Set([false]));
+  expect(await wait()).toBe(false);
+});
