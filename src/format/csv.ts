@@ -8,6 +8,7 @@
  * A decimal number is no formula and stays as it is, with its sign.
  */
 import { stringify } from "csv-stringify/sync";
+import type { Column, Page } from "../core/export/tables.ts";
 
 const RISKY = /^[=+\-@\t\r']/;
 const DECIMAL = /^-?[0-9]+(?:\.[0-9]+)?$/;
@@ -18,6 +19,29 @@ export function csv(lines: readonly (readonly string[])[]): string {
     lines.map((line) => line.map(exportedCell)),
     { record_delimiter: "windows", quoted_match: /[\r\n]/ },
   );
+}
+
+/** The names of the columns, then the rows; nothing is an empty cell. */
+export async function* writeCsv(
+  columns: readonly Column[],
+  pages: AsyncIterable<Page>,
+): AsyncGenerator<Uint8Array> {
+  yield csvHeader(columns);
+  for await (const page of pages) {
+    yield Buffer.from(csv(page.map((row) => row.map((cell) => cell ?? ""))));
+  }
+}
+
+export function csvHeader(columns: readonly Column[]): Uint8Array {
+  return Buffer.from(csv([columns.map(({ name }) => name)]));
+}
+
+/** Whole lines that end in LF, ended in CRLF; a line break between quotes is the cell's own. */
+export function crlf(lines: Buffer): Buffer {
+  // A character for each byte: no byte of UTF-8 but a quote is a quote.
+  const parts = lines.toString("latin1").split('"');
+  const ended = parts.map((part, at) => (at % 2 === 0 ? part.replaceAll("\n", "\r\n") : part));
+  return Buffer.from(ended.join('"'), "latin1");
 }
 
 export function exportedCell(cell: string): string {

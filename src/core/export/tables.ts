@@ -18,6 +18,8 @@ export interface Column {
 
 export type Cell = string | null;
 export type Row = readonly Cell[];
+/** Some rows at once, as many as memory does not mind. */
+export type Page = readonly Row[];
 
 export const EXPORT_NAMES = [
   "account_map",
@@ -149,6 +151,31 @@ export const TABLES: Readonly<Record<TableName, readonly Column[]>> = {
     integer("index"),
   ],
 };
+
+/**
+ * Rows are in the order of these columns: numbers as numbers, texts by code points, and what is nothing before
+ * all else, save for `day`, where it comes last. No two rows are the same in them.
+ */
+export const ORDER: Readonly<Record<TableName, readonly string[]>> = {
+  entries: ["index", "line"],
+  monthly_namespace: ["date", "tracking", "namespace_id", "usage_month"],
+  monthly_project: ["date", "tracking", "namespace_id", "project_id", "usage_month"],
+  monthly_hosted_runner: [
+    ...["billing_month", "runner_id", "root_namespace_id", "project_id", "usage_month"],
+  ],
+  portal: [
+    ...["account_id", "subscription_id", "namespace_id", "usage_month", "day"],
+    ...["project_id", "machine_type", "tracking"],
+  ],
+  allocation: ["namespace_id", "usage_month"],
+  pack_rollforward: ["namespace_id", "pack"],
+  account_map: ["namespace_id", "effective_from", "index"],
+};
+
+/** How many digits stand behind the point of a number. */
+export function placesOf({ places = 6, type }: Column): number {
+  return type === "decimal" ? places : 0;
+}
 
 function text(name: string): Column {
   return { name, type: "text" };

@@ -1,0 +1,51 @@
+/** Columns of a query as the cells of a file: texts that say the same in every session (core/export/tables.ts). */
+import type { Cell, Column, Page } from "../core/export/tables.ts";
+import type { Sql } from "./connect.ts";
+
+type Query = ReturnType<Sql["unsafe"]>;
+
+/** Bounds what is in memory: a page. */
+const PAGE_ROWS = 1_000;
+
+/** Cells of rows whose alias is `row`, as a list for `select`. */
+export function cellsOf(columns: readonly Column[]): string {
+  return columns.map((column) => `(${textOf(column)})::text`).join(", ");
+}
+
+/** The same for COPY as CSV, where a text that a spreadsheet takes for a formula begins with an apostrophe. */
+export function csvCellsOf(columns: readonly Column[]): string {
+  return columns
+    .map((column) => (column.type === "text" ? guarded(textOf(column)) : textOf(column)))
+    .join(", ");
+}
+
+function textOf({ name, type }: Column): string {
+  const column = `row.${name}`;
+  if (type === "text") return `nullif(${column}, '')`;
+  if (type === "instant") return `to_char(${column} at time zone 'UTC', ${INSTANT})`;
+  return column;
+}
+
+const INSTANT = `'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'`;
+
+/** As `exportedCell` of format/csv.ts has it: tab, CR, and `'`, `+`, `-`, `=`, `@`, unless it is a decimal. */
+function guarded(text: string): string {
+  return `
+    case
+      when ascii(${text}) in (9, 13, 39, 43, 45, 61, 64) and ${text} !~ '^-?[0-9]+([.][0-9]+)?$'
+      then '''' || ${text}
+      else ${text}
+    end`;
+}
+
+/** Rows of `cellsOf`, a page at a time. A reader that stops early leaves nothing open. */
+export async function* pagesOf(query: Query): AsyncGenerator<Page> {
+  const pages = query.values().cursor(PAGE_ROWS) as AsyncIterable<Cell[][]>;
+  yield* pages;
+}
+
+/** A text in a query that takes no parameters. */
+export function literal(log: string): string {
+  if (!/^[0-9a-f]{32}$/.test(log)) throw new Error("export: not the id of a log");
+  return `'${log}'`;
+}

@@ -1,0 +1,97 @@
+/** Entries of a log as rows of a file, and lines of adjustments behind theirs. */
+import { type Page, TABLES } from "../core/export/tables.ts";
+import type { Figures } from "../core/export/totals.ts";
+import type { Transaction } from "./connect.ts";
+import { copyPieces } from "./copy.ts";
+import { cellsOf, csvCellsOf, literal, pagesOf } from "./export-cells.ts";
+
+/** Entries from … to−1 of a log. */
+interface Range {
+  log: string;
+  from: bigint;
+  to: bigint;
+}
+
+/** What one COPY is of: so many entries, or lines of adjustments, of which an entry may have hundreds. */
+const PIECE_ENTRIES = 10_000n;
+const PIECE_LINES = 10_000;
+
+export function entryPages(tx: Transaction, range: Range): AsyncIterable<Page> {
+  return pagesOf(tx.unsafe(rowsOf(range, cellsOf(TABLES.entries))));
+}
+
+/** The same rows as CSV, each line ended by LF; whole lines at a time. */
+export function copyEntries(tx: Transaction, range: Range): AsyncIterable<Buffer> {
+  return copyPieces(tx, queries(tx, range));
+}
+
+async function* queries(tx: Transaction, { log, from, to }: Range): AsyncGenerator<string> {
+  const cells = csvCellsOf(TABLES.entries);
+  for (let at = from; at < to; ) {
+    const end = await pieceEnd(tx, { log, from: at, to });
+    yield rowsOf({ log, from: at, to: end }, cells);
+    at = end;
+  }
+}
+
+async function pieceEnd(tx: Transaction, { log, from, to }: Range): Promise<bigint> {
+  const end = from + PIECE_ENTRIES < to ? from + PIECE_ENTRIES : to;
+  const [row] = await tx<{ index: bigint }[]>`
+    select index
+    from adjustments
+    where log = ${log} and index > ${from} and index < ${end}
+    order by index
+    offset ${PIECE_LINES}
+    limit 1`;
+  return row?.index ?? end;
+}
+
+/** Without parameters, for COPY. The range keeps the merge of the two to what is asked for. */
+function rowsOf({ log, from, to }: Range, cells: string): string {
+  const range = `log = ${literal(log)} and index >= ${from} and index < ${to}`;
+  return `
+    select ${cells}
+    from (
+      select
+        index, null::bigint as line, kind, at, encode(leaf, 'base64') as leaf, tracking, job_id,
+        project_id, namespace_id, runner_id, runner_uuid, machine_type, finished_at, duration_ms,
+        compute_ms, null::numeric as adjustment_compute_ms, not_billable, usage_month, billing_month
+      from entries
+      where ${range}
+      union all
+      select
+        index, line, kind, at, encode(leaf, 'base64'), 'hosted', null,
+        line.project_id, line.namespace_id, null, null, null, null, null,
+        null, amount, null, line.usage_month, line.billing_month
+      from adjustments as line
+      join entries using (log, index)
+      where ${range}
+    ) as row
+    order by row.index, row.line nulls first`;
+}
+
+export async function entryFigures(tx: Transaction, { log, from, to }: Range): Promise<Figures> {
+  const range = tx`log = ${log} and index >= ${from} and index < ${to}`;
+  const [row] = await tx<({ rows: bigint } & Record<string, string>)[]>`
+    select
+      entries + lines as rows,
+      duration_ms::text,
+      compute_ms::text,
+      adjustment_compute_ms::text
+    from (
+      select
+        count(*) as entries,
+        coalesce(sum(duration_ms), 0) as duration_ms,
+        coalesce(sum(compute_ms), 0.000000) as compute_ms
+      from entries
+      where ${range}
+    ) as counted
+    cross join (
+      select count(*) as lines, coalesce(sum(amount), 0.000000) as adjustment_compute_ms
+      from adjustments
+      where ${range}
+    ) as adjusted`;
+  if (row === undefined) throw new Error("export: nothing was counted");
+  const { rows, ...totals } = row;
+  return { rows, totals };
+}
