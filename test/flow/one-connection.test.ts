@@ -1,16 +1,46 @@
 /** Nothing asks its pool for a second connection while it holds one: users who all do so wait for each other. */
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { ANOMALY_BOUNDS } from "../../src/core/anomaly.ts";
+import { GRACE_MS, TOLERANCE_MS } from "../../src/core/match.ts";
+import { TYP } from "../../src/core/report.ts";
+import { instantText } from "../../src/core/unit.ts";
+import { digestDays } from "../../src/flow/access/digest.ts";
+import { countSource } from "../../src/flow/control/count-source.ts";
 import { preview } from "../../src/flow/credit/preview.ts";
 import { showRuns } from "../../src/flow/credit/show.ts";
 import { uploadNamespaces } from "../../src/flow/credit/upload.ts";
+import { resolveHold } from "../../src/flow/hold/resolve.ts";
 import { finish } from "../../src/flow/month/finish.ts";
 import { showMonth, showMonths } from "../../src/flow/month/show.ts";
+import { assignBreak } from "../../src/flow/reconcile/assign.ts";
 import { completeness } from "../../src/flow/reconcile/completeness.ts";
+import { cover } from "../../src/flow/reconcile/cover.ts";
+import { matchDue } from "../../src/flow/reconcile/match.ts";
+import { notice } from "../../src/flow/reconcile/notice.ts";
+import { enlistRunners } from "../../src/flow/reconcile/pull.ts";
+import { take } from "../../src/flow/reconcile/take.ts";
+import { watch } from "../../src/flow/reconcile/watch.ts";
+import { watchKeys } from "../../src/flow/reconcile/watch-keys.ts";
+import { attest } from "../../src/flow/report/attest.ts";
 import { connect, type Sql } from "../../src/store/connect.ts";
-import { closeHouse, type House, openHouse } from "./door.ts";
+import { startWatching } from "../../src/store/reconcile-marks.ts";
+import {
+  closeHouse,
+  type House,
+  newAgent,
+  newLog,
+  openDoor,
+  openHouse,
+  reported,
+  sha256,
+  sign,
+} from "./door.ts";
 import { type MonthDesk, openDesk } from "./month/desk.ts";
+import { startStandIn, walkAll } from "./reconcile/gitlab.ts";
 
 const OCTOBER = "2026-10-01";
+const [HOUR, DAY] = [3_600_000, 86_400_000];
+const NOON = Date.parse("2026-11-20T12:00:00.000Z");
 
 let house: House;
 let desk: MonthDesk;
@@ -55,4 +85,97 @@ test("a month is shown, counted, closed and stated on one connection", async () 
   expect(await desk.statement(OCTOBER)).toContain(`"month":"${OCTOBER}"`);
   expect((await showMonths({ sql }, desk.log)).months).toHaveLength(1);
   await completeness({ sql }, desk.log, "2026-10-20");
+});
+
+/** A process of the service that has no other connection. */
+async function apart(unique_id: string) {
+  const door = openDoor(sql, { archive: house.archive, seed: unique_id });
+  house.doors.push(door);
+  const log = await newLog(door, unique_id);
+  const effective_from = instantText(door.now - 9 * DAY);
+  await newAgent(door, log, 60, [{ uuid: "alone", effective_from }]);
+  const { appender, random } = door;
+  const clock = { now: () => door.now };
+  const bounds = { tolerance_ms: TOLERANCE_MS, grace_ms: GRACE_MS };
+  const looking = { anomalies: ANOMALY_BOUNDS, bounds, graceMs: GRACE_MS, hash: sha256 };
+  return { door, log, flow: { sql, appender, random, clock, ...looking } };
+}
+
+/** Ended at noon, after so long. */
+function ran(log: string, job: string, ms: number, finished = NOON): string {
+  const usage = {
+    duration_ms: String(ms),
+    finished_at: instantText(finished),
+    started_at: instantText(finished - ms),
+  };
+  return reported(60, log, { counter: job, uuid: "alone", job: { id: job }, usage });
+}
+
+test("what is strange in a log, and what it owes, is found and told of on one connection", async () => {
+  const { door, flow, log } = await apart("strange");
+  await startWatching(sql);
+  await door.submit(ran(log, "1", 25 * HOUR), ran(log, "3", HOUR));
+  const said = { counter: "3", files: [], malformed: "0", rejected: "0", spool: "0" };
+  const attested = { ...said, clock_offset_ms: "90000", issued_at: instantText(door.now), log };
+  await attest(door, sign(60, TYP.attestation, attested));
+  expect((await watch(flow, log)).opened).toBe(2);
+  expect((await watch(flow, log)).entries).toBeGreaterThan(0n);
+  await watchKeys(flow, log);
+  door.now += 2 * DAY;
+  expect((await watchKeys(flow, log)).opened).toBe(2);
+  await door.submit(ran(log, "2", HOUR));
+  expect((await watchKeys(flow, log)).healed).toBe(1);
+  const day = instantText(door.now - DAY).slice(0, 10);
+  const count = { day, kind: "quota", source: "gitlab", stated: "1" } as const;
+  expect(await countSource(flow, { log, by: "p_test" }, count)).toMatchObject({ counted: "0" });
+});
+
+test("what a platform says is uploaded, pulled, matched and resolved on one connection", async () => {
+  const { door, flow, log } = await apart("pulled");
+  const standIn = await startStandIn();
+  const { url, token } = standIn;
+  const pulling = {
+    ...{ ...flow, gitlabs: [{ log, url, token }], intervalMs: HOUR },
+    signal: new AbortController().signal,
+  };
+  const ended = door.now - 30 * HOUR;
+  const times = { started_at: instantText(ended - HOUR), finished_at: instantText(ended) };
+  standIn.jobs = [
+    {
+      id: 7,
+      runner: 700,
+      project: 50,
+      status: "success",
+      duration: "3600",
+      created_at: times.started_at,
+      ...times,
+    },
+  ];
+  await enlistRunners(pulling);
+  await walkAll(pulling, log);
+  await standIn.close();
+  const seen = { job_id: "8", runner_id: "700", status: "success", duration_ms: 5n, ...times };
+  await take(flow, log, [seen], "upload");
+  await notice(flow, log);
+  expect((await matchDue(flow, log)).opened).toBe(2);
+  const place = { log, runner: "700", to: instantText(door.now), by: "p_test" };
+  const covered = await cover(flow, { ...place, source: "upload" });
+  await assignBreak(door, { log, index: (covered ?? 0n) - 1n, by: "p_test" }, {});
+});
+
+test("a hold is ended, and a day of the access log digested, on one connection", async () => {
+  const { door, flow, log } = await apart("held");
+  const { results } = await door.submit(reported(60, log, { uuid: "nobody" }));
+  const [held] = results;
+  const resolving = { ...door, closeDelayDays: 3n, issuers: [] };
+  const end = {
+    hold: held?.index ?? "",
+    outcome: "rejected" as const,
+    reason: "looked_at",
+    ticket: "T-1",
+  };
+  await resolveHold(resolving, { log, by: "p_test" }, end);
+  const failures: unknown[] = [];
+  await digestDays(flow, (error) => failures.push(error));
+  expect(failures).toEqual([]);
 });
