@@ -10,6 +10,9 @@ import { TokenSignatures } from "./control/signature.ts";
 import { startEvidence } from "./evidence/state.ts";
 import { Charges } from "./export/charges.ts";
 import { ClosingSets } from "./export/closing-set.ts";
+import { EventCounts } from "./feed/counts.ts";
+import { missFollowers } from "./feed/rules.ts";
+import { startFeed } from "./feed/state.ts";
 import { Judgement } from "./judgement.ts";
 import { type Adjusted, AdjustedUsage, adjustedMonth } from "./money/adjusted.ts";
 import { missLines } from "./money/credit-run.ts";
@@ -62,6 +65,7 @@ export class Books {
   readonly #lines: AdjustmentLines;
   readonly #ledger: Ledger;
   readonly #charges: Charges;
+  readonly #events: EventCounts;
   readonly #breaks: Once;
   readonly #tokens: TokenSignatures;
   readonly #decisions: DecisionList;
@@ -83,6 +87,7 @@ export class Books {
     this.#lines = new AdjustmentLines(openPiles, hash);
     this.#ledger = new Ledger(openPiles);
     this.#charges = new Charges(openPiles);
+    this.#events = new EventCounts(openPiles);
     this.#breaks = new Once(openPiles);
     this.#tokens = new TokenSignatures(outcome);
     this.#decisions = new DecisionList(options.decided);
@@ -117,10 +122,14 @@ export class Books {
     this.#adjusted.check(findings, (adjusted) => this.#figure(adjusted));
     this.#lines.check(findings);
     this.#breaks.check(findings, "break-twice");
+    this.#events.check(findings);
     const keys = this.#counters.check(findings);
     for (const check of this.#figures) check.check(size, findings, open);
     const { judgement, state } = this.#judges ?? {};
-    if (state !== undefined) this.#closeMonths(state, held);
+    if (state !== undefined) {
+      missFollowers(state, findings);
+      this.#closeMonths(state, held);
+    }
     return {
       kinds: this.#kinds,
       signatures: judgement?.signatures ?? 0n,
@@ -144,16 +153,24 @@ export class Books {
       figure: (figure, line) => this.#adjust(figure, line),
     });
     const evidence = startEvidence(this.#breaks);
-    const state = startState(entry, { decided, evidence, money, origin, tools: { hash, verify } });
+    const feed = startFeed(this.#events);
+    const tools = { hash, verify };
+    const state = startState(entry, { decided, evidence, feed, money, origin, tools });
     const judgement = new Judgement(state, this.#tallies(), this.#outcome.findings);
     this.#judges = { state, judgement };
   }
 
   #adjust(figure: Figure, line: number): void {
+    this.#events.event(figure.billing_month, figure.index, figure.amount);
     this.#months.adjust(figure);
     this.#ledger.adjust(figure, line);
     if (figure.entry === "") this.#figure(adjustedMonth(figure));
     else this.#adjusted.adjust(figure, line);
+  }
+
+  /** What is charged to nobody, or for nothing, is no event of the feed. */
+  #tell({ billable, compute, index, keys }: Charge): void {
+    if (billable && compute > 0n) this.#events.event(keys.billing_month, index, compute);
   }
 
   #figure(adjusted: Adjusted): void {
@@ -187,6 +204,7 @@ export class Books {
         this.#adjusted.charge(charge);
         this.#ledger.charge(charge);
         this.#charges.charge(charge);
+        this.#tell(charge);
         for (const check of this.#figures) check.take(charge);
       },
     };

@@ -1,8 +1,9 @@
 /** Bundles, read and what agents signed in them verified on all cores, while the calling thread goes on. */
 import { availableParallelism } from "node:os";
-import { Worker, type WorkerOptions } from "node:worker_threads";
+import type { Worker } from "node:worker_threads";
 import type { Packed } from "./reading/bundle.ts";
 import type { Reader } from "./reading/reader.ts";
+import { startWorker } from "./start-thread.ts";
 
 export interface ThreadReader extends Reader {
   /** What is still under way is never answered. */
@@ -60,14 +61,4 @@ function startThread(learned: readonly Order[]): Thread {
     for (const { fail } of thread.waiting.splice(0)) fail(error);
   });
   return thread;
-}
-
-/** Run from source, a thread needs the loader too, and Node 20 does not hand it on. */
-function startWorker(options: WorkerOptions): Worker {
-  if (!import.meta.url.endsWith(".ts")) {
-    return new Worker(new URL("thread.js", import.meta.url), options);
-  }
-  const thread = JSON.stringify(new URL("thread.ts", import.meta.url).href);
-  const load = `import("tsx/esm/api").then((tsx) => (tsx.register(), import(${thread})))`;
-  return new Worker(load, { ...options, eval: true });
 }

@@ -10,6 +10,7 @@ import type { ReadEntry } from "../archive/block.ts";
 import { CONTROL_RULES } from "../control/rules.ts";
 import { judgeApproval, missUse } from "../control/use.ts";
 import { EVIDENCE_RULES, eventName } from "../evidence/rules.ts";
+import { acknowledge, judgeFollower } from "../feed/rules.ts";
 import { MONEY_RULES } from "../money/rules.ts";
 import { MONTH_RULES } from "../month/rules.ts";
 import { KEY_RULES } from "./keys.ts";
@@ -27,16 +28,17 @@ const RULES: Rules = {
   ...EVIDENCE_RULES,
   service: announce,
   log_key: logKey,
+  feed_ack: acknowledge,
 };
 
 /** @param leaf the hash of the entry's bytes */
 export function admit(state: State, entry: ReadEntry, leaf: Hash, outcome: Outcome): void {
-  const { decided, evidence } = state;
-  if (entry.kind === "usage" && decided.awaiting === undefined && evidence.released === undefined) {
-    return; // nearly all of them
-  }
+  const { decided, evidence, feed } = state;
+  const awaits = decided.awaiting !== undefined || evidence.released !== undefined;
+  if (entry.kind === "usage" && !awaits && feed.due.length === 0) return; // nearly all of them
   const turn = new Turn(entry, leaf, outcome);
   missRelease(state, entry, turn);
+  judgeFollower(state, entry, turn);
   if (entry.kind !== "usage") {
     judgeApproval(state, entry.kind, entry.body, turn);
     apply(state, entry.kind, entry.body, turn);

@@ -9,6 +9,7 @@ import type { Sha256 } from "../../src/core/hash.ts";
 import type { Tracking } from "../../src/core/unit.ts";
 import type { Decided } from "../control/decided.ts";
 import type { Evidence } from "../evidence/state.ts";
+import type { Feed } from "../feed/state.ts";
 import type { Money } from "../money/state.ts";
 import type { Runs } from "../tally/runs.ts";
 
@@ -54,6 +55,7 @@ export interface State {
   sources: ReadonlySet<string>;
   decided: Decided;
   evidence: Evidence;
+  feed: Feed;
   money: Money;
   keys: Map<string, Key>;
   /** Kid of a successor to the key that named it. */
@@ -81,7 +83,7 @@ export const FIRST_KEY = "";
 
 export function startState(
   { body, log }: EntryOf<"log">,
-  parts: Pick<State, "decided" | "evidence" | "money" | "origin" | "tools">,
+  parts: Pick<State, "decided" | "evidence" | "feed" | "money" | "origin" | "tools">,
 ): State {
   return {
     ...parts,

@@ -1,6 +1,8 @@
 /** What the auditor knows at the beginning of a log, with its tallies in memory. */
 import { startDecided } from "../../audit/control/decided.ts";
 import { startEvidence } from "../../audit/evidence/state.ts";
+import { EventCounts } from "../../audit/feed/counts.ts";
+import { startFeed } from "../../audit/feed/state.ts";
 import { Ledger } from "../../audit/money/ledger.ts";
 import { AdjustmentLines } from "../../audit/money/lines.ts";
 import { startMoney } from "../../audit/money/state.ts";
@@ -17,6 +19,7 @@ export function stateOf(entry: EntryOf<"log">): State {
     tools: { hash: sha256, verify: verifyNow },
     decided: startDecided({ known: undefined, token: silent, decision: silent }),
     evidence: startEvidence(new Once(memoryPiles)),
+    feed: startFeed(new EventCounts(memoryPiles)),
     money: startMoney({
       figure: silent,
       ledger: new Ledger(memoryPiles),
