@@ -9,6 +9,11 @@ export function packName({ source, pack_id }: Pick<Body<"pack">, "source" | "pac
   return `${source}\n${pack_id}`;
 }
 
+/** The source's own name of it. @param name as `packName` gives it */
+export function packIdIn(name: string): string {
+  return name.slice(name.indexOf("\n") + 1);
+}
+
 /** Packs of credit runs come with their run alone. @throws Problem `invalid-request` */
 export function assertOutside({ source }: Pick<Body<"pack">, "source">): void {
   if (source === CREDIT_RUN_SOURCE) misshapen("pack", "source");

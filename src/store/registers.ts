@@ -26,6 +26,20 @@ export async function readRegister(
   `;
 }
 
+/** All rate cards below an index, in the order of the log. */
+export async function readCards(
+  sql: Sql | Transaction,
+  log: string,
+  below: bigint,
+): Promise<Pick<RegisteredEntry, "index" | "bytes">[]> {
+  return await sql<Pick<RegisteredEntry, "index" | "bytes">[]>`
+    select index, bytes
+    from entries
+    where log = ${log} and kind = 'rate_card' and index < ${below}
+    order by index
+  `;
+}
+
 /** Above every index that an entry can have. */
 const ANY_INDEX = 2n ** 63n - 1n;
 

@@ -239,6 +239,9 @@ function Proof({ log, month, range, closing, closed, checkpoint, ...rest }: Stat
     ["Packs", `${rest.packs.lines} lines, SHA-256 ${rest.packs.sha256}`],
     ["Accounts", `${rest.accounts.lines} lines, SHA-256 ${rest.accounts.sha256}`],
     ["Rollups", `SHA-256 ${rest.rollups_sha256}`],
+    ...rest.exports.map(({ name, rows, sha256 }) => {
+      return [`File ${name}`, `${rows} rows, SHA-256 ${sha256}`] as const;
+    }),
   ] as const;
   return (
     <section>

@@ -8,6 +8,7 @@ import { readEntry } from "../../store/entries.ts";
 import { readMonthEnds, readStatement } from "../../store/month-ends.ts";
 import { readWatermark } from "../../store/watermarks.ts";
 import type { Random } from "../clock.ts";
+import { closingSet } from "../export/closing-set.ts";
 import type { Anchoring } from "../log/anchor.ts";
 import type { Appender } from "../log/append.ts";
 import { salt } from "../log/chain.ts";
@@ -97,8 +98,9 @@ async function closeFor(
   }
   const figures = await figuresOf(finishing, { log, month, closing: index });
   if (typeof figures === "string") return { month, missing: [figures] };
+  const exports = await closingSet(sql, { log, month, closing: index });
   const place = { closing: String(index), month, close_delay_days: String(closeDelayDays) };
-  const body = { ...figures, ...settled, ...place, exports: [], by, salt: salt(random) };
+  const body = { ...figures, ...settled, ...place, exports, by, salt: salt(random) };
   const receipt = await appender.control(log, "month_closed", async (prefix, _, tx) => {
     const ends = await readMonthEnds(tx, log);
     const end = ends.find(({ closing }) => closing === index);

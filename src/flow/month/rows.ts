@@ -14,6 +14,7 @@ import {
 } from "../../store/month-ends.ts";
 import { closeMonth } from "../../store/months.ts";
 import { transact } from "../../store/transact.ts";
+import { closingSet } from "../export/closing-set.ts";
 import { decodedAs } from "../usage/show.ts";
 import { countMonth, figuresFrom, type Sink } from "./count.ts";
 import { bePatient } from "./patience.ts";
@@ -23,12 +24,14 @@ import { statementOf } from "./statement.ts";
 export async function writeRows(sql: Sql, log: string, end: MonthEnd): Promise<void> {
   const { month, closing, index } = end;
   const of = { log, month };
+  // Before anybody waits for the transaction.
+  const exports = await closingSet(sql, { ...of, closing });
   await transact(sql, async (tx) => {
     await bePatient(tx);
     await closeMonth(tx, log, month, closing);
     const counted = await countMonth({ tx, ...of, closing }, sinkInto(tx, of));
     const closed = decodedAs("month_closed", (await readEntry(tx, log, index)).bytes);
-    const figures = figuresFrom(counted);
+    const figures = { ...figuresFrom(counted), exports };
     const names = Object.keys(figures) as (keyof typeof figures)[];
     const other = names.find((name) => canonical(figures[name]) !== canonical(closed.body[name]));
     if (other !== undefined) throw new Error(`rows: ${other} of ${month} is not what was signed`);

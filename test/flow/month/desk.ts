@@ -41,6 +41,8 @@ const ZERO = encodeBase64(new Uint8Array(32));
 export interface Build {
   job: string;
   namespace: string;
+  /** 50, if none is said. */
+  project?: string;
   minutes: number;
   finished: string;
   reason?: string;
@@ -129,9 +131,10 @@ export class MonthDesk {
   }
 
   /** By the key of seed 1, on runner 700; what it was answered. */
-  async build({ job: id, namespace, minutes, finished, reason = "" }: Build): Promise<string> {
+  async build(build: Build): Promise<string> {
+    const { job: id, namespace, project = "50", minutes, finished, reason = "" } = build;
     this.#counter += 1;
-    const job = { id, root_namespace_id: namespace };
+    const job = { id, project_id: project, root_namespace_id: namespace };
     const usage = {
       duration_ms: String(minutes * 60_000),
       failure_reason: reason,
@@ -140,7 +143,7 @@ export class MonthDesk {
     };
     const counter = String(this.#counter);
     const told = codes(await this.#door.submit(reported(1, this.log, { counter, job, usage })));
-    if (told.join() === "accepted") this.#seen.push(seenOf(id, usage));
+    if (told.join() === "accepted") this.#seen.push(seenOf(job, usage));
     return told.join();
   }
 
@@ -234,14 +237,14 @@ export class MonthDesk {
 }
 
 function seenOf(
-  job_id: string,
+  { id: job_id, project_id }: Record<"id" | "project_id", string>,
   {
     duration_ms,
     finished_at,
     started_at,
   }: Record<"duration_ms" | "finished_at" | "started_at", string>,
 ): SeenJob {
-  const named = { job_id, runner_id: "700", project_id: "50", status: "success" };
+  const named = { job_id, runner_id: "700", project_id, status: "success" };
   return { ...named, duration_ms: BigInt(duration_ms), finished_at, started_at };
 }
 
