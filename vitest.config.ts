@@ -1,12 +1,14 @@
 import { defineConfig } from "vitest/config";
 
-/** What starts a thread from source, by what starts it from a bundle: see test/threads.ts. */
-const THREADS = [
-  {
-    find: /^.*\/start-worker\.ts$/,
-    replacement: new URL("test/start-worker.ts", import.meta.url).pathname,
-  },
-];
+/** What starts a thread from source, by what starts it from plain JavaScript. */
+const READERS = {
+  find: /^.*\/start-thread\.ts$/,
+  replacement: new URL("test/start-thread.ts", import.meta.url).pathname,
+};
+const VERIFIERS = {
+  find: /^.*\/start-worker\.ts$/,
+  replacement: new URL("test/start-worker.ts", import.meta.url).pathname,
+};
 
 export default defineConfig({
   test: {
@@ -27,6 +29,7 @@ export default defineConfig({
         },
       },
       {
+        resolve: { alias: [READERS] },
         test: {
           name: "unit",
           include: [
@@ -38,7 +41,7 @@ export default defineConfig({
         },
       },
       {
-        resolve: { alias: THREADS },
+        resolve: { alias: [READERS, VERIFIERS] },
         test: {
           name: "real",
           include: [
