@@ -1,0 +1,123 @@
+/** The FOCUS file of a month, against the portal's and the packs' of the same, and as of any size. */
+import fc from "fast-check";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { parseSignedComputeMs } from "../../../src/core/charge.ts";
+import { type Row, TABLES } from "../../../src/core/export/tables.ts";
+import { unscaled } from "../../../src/core/export/totals.ts";
+import { completed, focus } from "../../../src/flow/export/focus.ts";
+import { packRollforward } from "../../../src/flow/export/pack-rollforward.ts";
+import { portal } from "../../../src/flow/export/portal.ts";
+import { snapshot } from "../../../src/flow/usage/show.ts";
+import { PORTIONS } from "../../../src/format/focus/portions.ts";
+import { prices } from "../../format/focus/sample.ts";
+import { type FreshDatabase, freshDatabase } from "../../postgres.ts";
+import { account } from "../money/entries.ts";
+import { histories, MONTHS, rowsOf, Telling } from "./months.ts";
+
+type Named = Readonly<Record<string, string>>;
+interface Asked {
+  log: string;
+  asOf: bigint;
+  month: string;
+}
+
+const PRICES = prices();
+let db: FreshDatabase;
+let logs = 0;
+
+beforeAll(async () => {
+  db = await freshDatabase();
+});
+afterAll(() => db.drop());
+
+function named(columns: readonly { name: string }[], rows: readonly Row[]): Named[] {
+  return rows.map((row) => {
+    return Object.fromEntries(columns.map(({ name }, at) => [name, row[at] ?? ""]));
+  });
+}
+
+async function focusRows({ log, asOf, month }: Asked, known = PRICES): Promise<Named[]> {
+  return await snapshot(db.reader, async (tx) => {
+    const parameters = completed("focus", { month }, PRICES);
+    const { columns, pages } = focus(known)({ tx, log, asOf, parameters });
+    const rows: Row[] = [];
+    for await (const page of pages) rows.push(...page);
+    return named(columns, rows);
+  });
+}
+
+/** Whoever pays for everything that nobody else does. */
+function payForAll({ ledger }: Telling): void {
+  account(ledger, { namespace_id: "", account_id: "A-0", source_version: "1000000" });
+}
+
+function sum(rows: readonly Named[], column: string): bigint {
+  return rows.reduce((all, row) => all + parseSignedComputeMs(row[column] ?? ""), 0n);
+}
+
+async function expectTied(asked: Asked): Promise<void> {
+  const rows = await focusRows(asked);
+  const lines = named(TABLES.portal, await rowsOf(db, portal, asked));
+  const packs = named(TABLES.pack_rollforward, await rowsOf(db, packRollforward, asked));
+  const of = (portion: string) => rows.filter((row) => row["x_Portion"] === portion);
+  for (const portion of PORTIONS) {
+    expect(sum(of(portion), "x_ComputeMs")).toBe(sum(lines, `${portion}_compute_ms`));
+  }
+  for (const { drawn_compute_ms, pack } of packs) {
+    const draws = of("pack").filter((row) => row["x_Pack"] === pack);
+    expect(sum(draws, "x_ComputeMs")).toBe(parseSignedComputeMs(drawn_compute_ms ?? ""));
+  }
+  const sold = sum(packs, "bought_compute_ms") - sum(packs, "refunded_compute_ms");
+  expect(sum([...of("purchase"), ...of("grant")], "x_ComputeMs")).toBe(sold);
+  const durations = rows.map((row) => unscaled(row["ConsumedQuantity"] || "0"));
+  const measured = lines.reduce((all, row) => all + BigInt(row["duration_ms"] ?? ""), 0n);
+  expect(durations.reduce((all, each) => all + each, 0n)).toBe(measured);
+}
+
+test("T53: a FOCUS file has the portal's minutes in each portion, each pack's draws, and what was bought", async () => {
+  await fc.assert(
+    fc.asyncProperty(histories, async (choices) => {
+      logs += 1;
+      const telling = new Telling(db, `f${String(logs).padStart(31, "0")}`);
+      payForAll(telling);
+      for (const choice of choices) telling.tell(choice);
+      await telling.fold();
+      const { log, size } = telling.ledger;
+      for (const month of MONTHS) await expectTied({ log, asOf: size, month });
+    }),
+    { numRuns: 6 },
+  );
+}, 60_000);
+
+test("what is written after the index that it is of changes nothing of it", async () => {
+  const telling = new Telling(db, "e".repeat(32));
+  payForAll(telling);
+  const [first = [], more = []] = fc.sample(histories, { numRuns: 2, seed: 6 });
+  for (const choice of first) telling.tell(choice);
+  await telling.fold();
+  const { log, size: asOf } = telling.ledger;
+  const read = () => Promise.all(MONTHS.map((month) => focusRows({ log, asOf, month })));
+  const before = await read();
+  expect(before.flat().length).toBeGreaterThan(10);
+  for (const choice of more) telling.tell(choice);
+  await telling.fold();
+  expect(await read()).toEqual(before);
+});
+
+test("a price list that is another one than it was asked for with makes no file", async () => {
+  const asked = { log: "e".repeat(32), asOf: 1n, month: MONTHS[1] };
+  const other = prices({ currency: "EUR" });
+  await expect(focusRows(asked, other)).rejects.toMatchObject({ code: "other-prices" });
+});
+
+test("a charge that nobody is said to pay for makes no file, and says whose it is", async () => {
+  const telling = new Telling(db, "d".repeat(32));
+  const [choices = []] = fc.sample(histories, { numRuns: 1, seed: 6 });
+  for (const choice of choices.filter(({ kind }) => kind === "build")) telling.tell(choice);
+  await telling.fold();
+  const { log, size: asOf } = telling.ledger;
+  await expect(focusRows({ log, asOf, month: MONTHS[1] })).rejects.toMatchObject({
+    code: "no-account",
+    extension: { namespace_id: expect.stringMatching(/^[123]$/) },
+  });
+});
