@@ -2,6 +2,7 @@
 import { z } from "zod";
 import { AccessEnvironment, type RateConfig, ratesOf } from "./config-access.ts";
 import { ConfigError } from "./config-error.ts";
+import { type ExportConfig, ExportEnvironment, exportsOf } from "./config-exports.ts";
 import { readPolicy } from "./config-files.ts";
 import {
   type QuotaConfig,
@@ -43,9 +44,11 @@ const Environment = z.object({
   WITNESS_INTERVAL_SECONDS: wholeNumber(1, 86_400).default(30),
   VERIFIER_THREADS: wholeNumber(1, 64).optional(),
   CLOSE_DELAY_DAYS: wholeNumber(0, 31).default(3),
+  CREDIT_COMPUTE_MINUTES: wholeNumber(1, 1_000_000).optional(),
   ...QuotaEnvironment,
   ...AccessEnvironment,
   ...ReconciliationEnvironment,
+  ...ExportEnvironment,
   LOG_LEVEL: z.enum(["trace", "debug", "info", "warn", "error", "silent"]).default("info"),
 });
 
@@ -87,11 +90,14 @@ export interface Config {
   verifierThreads: number | undefined;
   /** Whole days between a month's end and its cut-off. */
   closeDelayDays: number;
+  /** Compute minutes that are one credit; undefined: nothing is shown in credits. */
+  creditMinutes: number | undefined;
   quota: QuotaConfig;
   rates: RateConfig;
   /** Undefined: notifications are kept, and sent to nobody. */
   webhook: WebhookConfig | undefined;
   reconciliation: ReconciliationConfig;
+  exports: ExportConfig;
   logLevel: "trace" | "debug" | "info" | "warn" | "error" | "silent";
 }
 
@@ -122,10 +128,12 @@ export function readConfig(environment: NodeJS.ProcessEnv = process.env): Config
     witnessIntervalMs: values.WITNESS_INTERVAL_SECONDS * 1_000,
     verifierThreads: values.VERIFIER_THREADS,
     closeDelayDays: values.CLOSE_DELAY_DAYS,
+    creditMinutes: values.CREDIT_COMPUTE_MINUTES,
     quota: quotaOf(values),
     rates: ratesOf(values),
     webhook: webhookOf(values),
     reconciliation: reconciliationOf(values),
+    exports: exportsOf(values),
     logLevel: values.LOG_LEVEL,
   };
 }

@@ -51,6 +51,7 @@ test("with nothing set, all is embedded, on this machine only, at a free port", 
       anomalies: ANOMALY_BOUNDS,
       alarmMs: 259_200_000,
     },
+    exports: { url: undefined, keptMs: 7_776_000_000, rules: [] },
     logLevel: "info",
   });
 });

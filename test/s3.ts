@@ -1,6 +1,6 @@
 /**
  * A small S3 server of one bucket, strict about what the archive relies on: signatures, checksums,
- * conditional writes, pages of lists, retention. It can fail at any request, in all the ways of a network.
+ * conditional writes, pages of lists, retention, uploads in parts. It can fail at any request, in all the ways of a network.
  */
 import { createHash } from "node:crypto";
 import { once } from "node:events";
@@ -49,6 +49,8 @@ interface S3Options {
 export const BUCKET = "archive-bucket";
 const REGION = "eu-test-1";
 const CREDENTIALS: Credentials = { accessKeyId: "AKIATEST", secretAccessKey: "worthless" };
+/** Of all parts but the last. */
+const PART_BYTES_MIN = 5 * 1024 * 1024;
 const NAMES: Readonly<Record<number, string>> = {
   400: "InvalidRequest",
   403: "AccessDenied",
@@ -90,6 +92,8 @@ class Bucket {
   readonly asked: Asked[] = [];
   fault: S3Server["fault"] = () => undefined;
   readonly #options: S3Options;
+  /** By the id of their upload: parts by their number. */
+  readonly #uploads = new Map<string, Map<number, Buffer>>();
 
   constructor(options: S3Options) {
     this.#options = options;
@@ -117,7 +121,11 @@ class Bucket {
     const answer = this.#answer(request, url.searchParams, asked.key, body);
     if (fault === "lost") return void request.socket.destroy();
     if (typeof answer === "number") return void refuse(response, answer);
-    response.writeHead(200, { ...answer.headers, "content-length": answer.body.length });
+    if (answer === "NoSuchUpload") return void refuse(response, 404, answer);
+    response.writeHead(answer.status ?? 200, {
+      ...answer.headers,
+      "content-length": answer.body.length,
+    });
     if (fault === "cut") {
       response.write(answer.body.subarray(0, answer.body.length >> 1), () => {
         request.socket.destroy();
@@ -129,7 +137,12 @@ class Bucket {
 
   #answer(request: IncomingMessage, query: URLSearchParams, key: string, body: Buffer): Answer {
     const { method } = request;
+    const upload = this.#uploads.get(query.get("uploadId") ?? "");
+    if (query.has("uploads")) return this.#begin(request);
+    if (query.has("uploadId") && upload === undefined) return "NoSuchUpload";
+    if (upload !== undefined) return this.#upload(request, upload, { key, query, body });
     if (method === "PUT") return this.#put(request, key, body);
+    if (method === "DELETE") return this.#delete(key);
     if (method === "POST" && query.has("delete")) return this.#remove(request, body);
     if (method === "GET" && query.get("list-type") === "2") return this.#list(query);
     const stored = this.objects.get(key);
@@ -142,7 +155,52 @@ class Bucket {
         "x-amz-object-lock-retain-until-date": lock.until,
       }),
     };
-    return method === "GET" || method === "HEAD" ? { headers, body: stored.bytes } : 501;
+    if (method !== "GET" && method !== "HEAD") return 501;
+    const [, from, to] = /^bytes=([0-9]+)-([0-9]+)$/.exec(request.headers.range ?? "") ?? [];
+    if (from === undefined) return { headers, body: stored.bytes };
+    return { status: 206, body: stored.bytes.subarray(Number(from), Number(to) + 1) };
+  }
+
+  #begin({ headers }: IncomingMessage): Answer {
+    if (headers["x-amz-checksum-algorithm"] !== "SHA256") return 400;
+    const id = `upload-${this.#uploads.size}`;
+    this.#uploads.set(id, new Map());
+    const result = `<UploadId>${id}</UploadId>`;
+    const body = `<InitiateMultipartUploadResult>${result}</InitiateMultipartUploadResult>`;
+    return { body: Buffer.from(body) };
+  }
+
+  /** A part, all of them joined, or none of them. */
+  #upload(
+    { headers, method }: IncomingMessage,
+    parts: Map<number, Buffer>,
+    { key, query, body }: { key: string; query: URLSearchParams; body: Buffer },
+  ): Answer {
+    const id = query.get("uploadId") ?? "";
+    const checksum = (bytes: Buffer) => createHash("sha256").update(bytes).digest("base64");
+    if (method === "DELETE") {
+      this.#uploads.delete(id);
+      return { body: Buffer.of() };
+    }
+    if (method === "PUT") {
+      if (headers["x-amz-checksum-sha256"] !== checksum(body)) return 400;
+      parts.set(Number(query.get("partNumber")), body);
+      return { headers: { etag: `"${checksum(body)}"` }, body: Buffer.of() };
+    }
+    const named = [...body.toString().matchAll(/<Part>.*?<\/Part>/gs)].map(([part]) => part);
+    const joined = named.map((part) => parts.get(Number(/<PartNumber>(\d+)</.exec(part)?.[1])));
+    const isSaid = named.every((part, i) => part.includes(checksum(joined[i] ?? Buffer.of())));
+    const isLarge = joined.slice(0, -1).every((part) => (part?.length ?? 0) >= PART_BYTES_MIN);
+    if (named.length === 0 || !isSaid || !isLarge) return 400;
+    const bytes = Buffer.concat(joined.map((part) => part ?? Buffer.of()));
+    this.objects.set(key, { bytes, checksum: checksum(bytes) });
+    this.#uploads.delete(id);
+    return { body: Buffer.from("<CompleteMultipartUploadResult></CompleteMultipartUploadResult>") };
+  }
+
+  #delete(key: string): Answer {
+    this.objects.delete(key);
+    return { status: 204, body: Buffer.of() };
   }
 
   #put({ headers }: IncomingMessage, key: string, bytes: Buffer): Answer {
@@ -204,7 +262,13 @@ class Bucket {
   }
 }
 
-type Answer = number | { headers?: Record<string, string>; body: Buffer };
+type Answer = number | "NoSuchUpload" | Given;
+
+interface Given {
+  status?: number;
+  headers?: Record<string, string>;
+  body: Buffer;
+}
 
 function refuse(response: ServerResponse, status: number, code = NAMES[status] ?? "Error"): void {
   response.writeHead(status, { "content-type": "application/xml" });

@@ -4,11 +4,13 @@
  */
 
 import { setMaxListeners } from "node:events";
+import type { ExportConfig } from "../config-exports.ts";
 import type { ReconciliationConfig } from "../config-reconciliation.ts";
 import type { Policy } from "../core/policy.ts";
 import type { Random } from "../flow/clock.ts";
 import { expireLoop } from "../flow/control/expire.ts";
 import { applyLoop } from "../flow/credit/apply-loop.ts";
+import type { Keyring } from "../flow/key/keyring.ts";
 import type { Anchors } from "../flow/log/anchor.ts";
 import { announce, type ServiceVersion } from "../flow/log/announce.ts";
 import type { Appender } from "../flow/log/append.ts";
@@ -21,9 +23,11 @@ import type { Rollups } from "../flow/ready.ts";
 import { refresh, refreshLoop } from "../flow/usage/fold.ts";
 import { showLogs } from "../flow/usage/show.ts";
 import type { Sql } from "../store/connect.ts";
+import type { ExportFiles } from "../store/export-files.ts";
 import type { Logger, Metrics } from "../telemetry.ts";
 import { startClosing } from "./closing.ts";
 import { type Surroundings, startEvidencing } from "./evidencing.ts";
+import { startExporting } from "./exporting.ts";
 import { startNotifying } from "./notifying.ts";
 import { startOverseeing } from "./overseeing.ts";
 import { startReconciliation } from "./reconciliation.ts";
@@ -44,7 +48,7 @@ export interface Background {
   stop(): Promise<void>;
 }
 
-export function startBackground(options: {
+interface Options {
   sealer: Sealer;
   appender: Appender;
   quota: Reconciling;
@@ -59,28 +63,19 @@ export function startBackground(options: {
   witnessIntervalMs: number;
   webhook: Webhook | undefined;
   reconciliation: ReconciliationConfig;
-}): Background {
+  exports: ExportConfig;
+  files: ExportFiles;
+  keyring: Keyring;
+}
+
+export function startBackground(options: Options): Background {
   const { appender, sealer, log } = options;
   const { sql, clock } = sealer;
   const abort = new AbortController();
   const { signal } = abort;
   // Each loop that sleeps listens for the end; none of them leaks.
   setMaxListeners(0, signal);
-  const seals = openTrouble(log, "seal");
-  const listing = openTrouble(log, "seal, list of logs");
-  const onRound = (): void => {
-    seals.roundEnded();
-    listing.roundEnded();
-  };
-  const onFailure = (error: unknown, name?: string): void => {
-    if (name !== undefined) {
-      seals.failed(error, name);
-    } else {
-      listing.failed(error);
-      listing.roundEnded();
-    }
-  };
-  const sealing = sealLoop({ ...sealer, signal, onFailure, onRound });
+  const sealing = startSealing(options, signal);
   const intervalMs = options.witnessIntervalMs;
   const witnessing = startWitnessing({ ...sealer, ...options, intervalMs, signal });
   const folding = startFolding(options, signal);
@@ -91,6 +86,7 @@ export function startBackground(options: {
   const overseeing = startOverseeing({ ...options, sql, clock, signal });
   const evidencing = startEvidencing({ ...options, sql, clock, signal });
   const closing = startClosing({ ...sealer, ...options, signal });
+  const exporting = startExporting({ ...options, sql, clock, signal });
   const expiring = startExpiring(options, signal);
   const crediting = startCrediting(options, signal);
   const waiting = startWaiting({ ...options, sql, clock, signal });
@@ -115,17 +111,43 @@ export function startBackground(options: {
         overseeing.done,
         evidencing.done,
         closing,
+        exporting,
         expiring,
         crediting,
         waiting,
         announcing,
       ]);
       await appender.close();
-      await sealDirty(sealer, onFailure);
-      onRound();
+      await sealing.last();
       await foldRest(sealer, log);
     },
   };
+}
+
+function startSealing(
+  { sealer, log }: Options,
+  signal: AbortSignal,
+): { lag(): SealLag; done: Promise<void>; last(): Promise<void> } {
+  const seals = openTrouble(log, "seal");
+  const listing = openTrouble(log, "seal, list of logs");
+  const onRound = (): void => {
+    seals.roundEnded();
+    listing.roundEnded();
+  };
+  const onFailure = (error: unknown, name?: string): void => {
+    if (name !== undefined) {
+      seals.failed(error, name);
+    } else {
+      listing.failed(error);
+      listing.roundEnded();
+    }
+  };
+  const { done, lag } = sealLoop({ ...sealer, signal, onFailure, onRound });
+  const last = async (): Promise<void> => {
+    await sealDirty(sealer, onFailure);
+    onRound();
+  };
+  return { lag, done, last };
 }
 
 /** What was sealed last, in its figures as far as they go. */
@@ -135,7 +157,7 @@ async function foldRest({ sql, clock }: Pick<Sealer, "sql" | "clock">, log: Logg
 }
 
 function startFolding(
-  { sealer, log, metrics }: Parameters<typeof startBackground>[0],
+  { sealer, log, metrics }: Options,
   signal: AbortSignal,
 ): { rollups(): Rollups; done: Promise<void> } {
   const { sql, clock } = sealer;
@@ -166,7 +188,7 @@ function startFolding(
 }
 
 function startExpiring(
-  { appender, random, sealer, log }: Parameters<typeof startBackground>[0],
+  { appender, random, sealer, log }: Options,
   signal: AbortSignal,
 ): Promise<void> {
   const trouble = openTrouble(log, "proposals that are over");
@@ -179,7 +201,7 @@ function startExpiring(
 }
 
 function startCrediting(
-  { appender, random, sealer, log }: Parameters<typeof startBackground>[0],
+  { appender, random, sealer, log }: Options,
   signal: AbortSignal,
 ): Promise<void> {
   const trouble = openTrouble(log, "credit runs");
@@ -191,10 +213,7 @@ function startCrediting(
   });
 }
 
-function startRetaining(
-  { sealer, log }: Parameters<typeof startBackground>[0],
-  signal: AbortSignal,
-): Promise<void> {
+function startRetaining({ sealer, log }: Options, signal: AbortSignal): Promise<void> {
   const trouble = openTrouble(log, "retain");
   return retainLoop({
     ...sealer,
@@ -204,10 +223,7 @@ function startRetaining(
   });
 }
 
-function startAnnouncing(
-  options: Parameters<typeof startBackground>[0],
-  signal: AbortSignal,
-): Promise<void> {
+function startAnnouncing(options: Options, signal: AbortSignal): Promise<void> {
   return announceAll(options, signal).catch((error: unknown) => {
     options.log.warn({ err: error }, "announce");
   });
@@ -215,7 +231,7 @@ function startAnnouncing(
 
 /** A log that cannot be written now is announced on at the next start: nothing waits for it. */
 async function announceAll(
-  { appender, random, reader, log, service }: Parameters<typeof startBackground>[0],
+  { appender, random, reader, log, service }: Options,
   signal: AbortSignal,
 ): Promise<void> {
   const trouble = openTrouble(log, "announce");

@@ -102,6 +102,9 @@ export function startEngine(options: {
     witnessIntervalMs: config.witnessIntervalMs,
     webhook,
     reconciliation: config.reconciliation,
+    exports: config.exports,
+    files: foundation.exports,
+    keyring,
   });
   return {
     flow: {

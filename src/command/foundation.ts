@@ -21,6 +21,8 @@ import type { Archive } from "../store/archive.ts";
 import { folderArchive } from "../store/archive-folder.ts";
 import { openArchive } from "../store/archive-location.ts";
 import { connect } from "../store/connect.ts";
+import type { ExportFiles } from "../store/export-files.ts";
+import { exportsIn, openExports } from "../store/export-location.ts";
 import type { RedisPlace } from "../store/live-redis.ts";
 import { migrate } from "../store/migrations.ts";
 import { CommandError } from "./failure.ts";
@@ -32,6 +34,7 @@ export interface Foundation {
   writerUrl: string;
   readerUrl: string;
   archive: Archive;
+  exports: ExportFiles;
   keys: HeldKeys;
   principalKey: Uint8Array;
   issuers: Issuer[];
@@ -54,9 +57,9 @@ export async function layFoundation(
   log: (line: string) => void,
 ): Promise<Foundation> {
   if (config.external !== undefined) {
-    return await external(config.external, config.readerDatabaseUrl, log);
+    return await external(config.external, config, log);
   }
-  const foundation = await embedded(data, log);
+  const foundation = await embedded(data, config, log);
   return config.quota.redis === undefined ? await withRedis(foundation, data, log) : foundation;
 }
 
@@ -73,7 +76,7 @@ export async function findGround(
   log: (line: string) => void,
 ): Promise<Ground> {
   if (config.external !== undefined && data === undefined) {
-    return await external(config.external, config.readerDatabaseUrl, log);
+    return await external(config.external, config, log);
   }
   const folder = resolve(data ?? DATA_DEFAULT);
   const places = dataFolder(folder);
@@ -84,7 +87,7 @@ export async function findGround(
     );
   }
   const running = await findPostgres(places.postgres);
-  if (running === undefined) return await embedded(folder, log);
+  if (running === undefined) return await embedded(folder, config, log);
   return {
     writerUrl: running.writer,
     archive: folderArchive(places.archive),
@@ -93,7 +96,11 @@ export async function findGround(
   };
 }
 
-async function embedded(data: string, log: (line: string) => void): Promise<Foundation> {
+async function embedded(
+  data: string,
+  { exports }: Config,
+  log: (line: string) => void,
+): Promise<Foundation> {
   const places = dataFolder(resolve(data));
   await mkdir(places.archive, { recursive: true });
   const issuerKey = ensureSigningKey(places.keys.issuer);
@@ -107,6 +114,7 @@ async function embedded(data: string, log: (line: string) => void): Promise<Foun
       writerUrl: postgres.urls.writer,
       readerUrl: postgres.urls.reader,
       archive: folderArchive(places.archive),
+      exports: await exportsAt(exports.url ?? exportsIn(places.archive)),
       keys: ownKeys(places.keys),
       principalKey: ensureSecretKey(places.keys.principal),
       issuers: [localIssuer(issuerKey)],
@@ -152,13 +160,14 @@ function ownKeys(files: DataFolder["keys"]): HeldKeys {
 
 async function external(
   given: External,
-  readerUrl: string | undefined,
+  { exports, readerDatabaseUrl }: Config,
   log: (line: string) => void,
 ): Promise<Foundation> {
   const foundation = {
     writerUrl: given.databaseUrl,
-    readerUrl: readerUrl ?? given.databaseUrl,
+    readerUrl: readerDatabaseUrl ?? given.databaseUrl,
     archive: await archiveAt(given.archiveUrl),
+    exports: await exportsAt(exports.url ?? exportsIn(given.archiveUrl)),
     principalKey: readSecretKey(given.principalKeyFile),
     issuers: readIssuers(given.issuersFile).map(({ jwks, ...issuer }) => ({
       ...issuer,
@@ -190,10 +199,18 @@ async function keysOf(
 }
 
 async function archiveAt(url: string): Promise<Archive> {
+  return await opened("ARCHIVE_URL", () => openArchive(url));
+}
+
+async function exportsAt(url: string): Promise<ExportFiles> {
+  return await opened("EXPORT_URL", () => openExports(url));
+}
+
+async function opened<T>(variable: string, open: () => Promise<T>): Promise<T> {
   try {
-    return await openArchive(url);
+    return await open();
   } catch (error) {
-    throw new ConfigError(`ARCHIVE_URL: ${error instanceof Error ? error.message : ""}`, {
+    throw new ConfigError(`${variable}: ${error instanceof Error ? error.message : ""}`, {
       cause: error,
     });
   }

@@ -4,6 +4,7 @@ import { ConfigError } from "../config-error.ts";
 import { hookSecrets } from "../config-reconciliation.ts";
 import type { Role } from "../flow/access/grant.ts";
 import { type Clock, systemClock } from "../flow/clock.ts";
+import { openSealWatch, type SealWatch } from "../flow/feed/seal-watch.ts";
 import type { Appender } from "../flow/log/append.ts";
 import { openPublished } from "../flow/log/published.ts";
 import { openVisibility } from "../flow/log/visibility.ts";
@@ -101,8 +102,9 @@ export async function startOn(
     await gate.close();
     await end();
   };
+  const seals = openSealWatch({ sql: reader });
   try {
-    const parts = { config, engine, foundation, gate, sql, reader, log, clock };
+    const parts = { config, engine, foundation, gate, seals, sql, reader, log, clock };
     const app = createApp(servicesOf(parts));
     const { url, close } = await listen(app, config);
     // Only now: why a service does not start is told in one line.
@@ -110,6 +112,8 @@ export async function startOn(
       log.warn("no Redis is configured: live usage is known to this process alone, so run one");
     }
     const stop = async (): Promise<void> => {
+      // First: who waits for events is a request in flight, too.
+      seals.close();
       await close();
       await stopEngine();
     };
@@ -126,6 +130,7 @@ interface Parts {
   engine: Engine;
   foundation: Foundation;
   gate: OpenGate;
+  seals: SealWatch;
   sql: Sql;
   reader: Sql;
   log: Logger;
@@ -137,6 +142,7 @@ function servicesOf({
   engine,
   foundation,
   gate: { gate, standings },
+  seals,
   sql,
   reader,
   log,
@@ -153,6 +159,8 @@ function servicesOf({
       sql,
       hash: sha256,
     },
+    exports: { ...flow, sql, files: foundation.exports, clock, prices: config.exports.prices },
+    feeding: { sql: reader, seals, creditMinutes: creditMinutesOf(config) },
     months: { finishing: engine.finishing, page: statementPage },
     reading: { sql: reader, clock },
     serving: {
@@ -184,6 +192,10 @@ function servicesOf({
     metrics: metrics.text,
     version: VERSION,
   };
+}
+
+function creditMinutesOf({ creditMinutes }: Config): bigint | undefined {
+  return creditMinutes === undefined ? undefined : BigInt(creditMinutes);
 }
 
 function tokens({ issuerKey }: Foundation): Service["token"] {

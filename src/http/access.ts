@@ -13,6 +13,8 @@ import { covers, type Principal, type Role } from "../flow/access/grant.ts";
 export type Audience = Role | "runner" | "anyone" | "public";
 
 const READERS = ["operator", "finance", "approver", "auditor"] as const;
+/** Who takes the month to the ledger, and who checks what was taken. */
+const EXPORTERS = ["finance", "auditor"] as const;
 const VERIFIERS = ["auditor", "witness", "viewer", "public"] as const;
 
 /** No bearer token is asked for, and none is looked at. */
@@ -79,6 +81,16 @@ const GUARDED = {
   "GET /v1/months/:log/:month/statement.html": READERS,
   "GET /v1/months/:log/:month/allocations": READERS,
   "GET /v1/months/:log/:month/packs": READERS,
+
+  "POST /v1/exports": EXPORTERS,
+  "GET /v1/exports": [...EXPORTERS, "portal"],
+  "GET /v1/exports/:log/:export": [...EXPORTERS, "portal"],
+  "GET /v1/exports/:log/:export/manifest": [...EXPORTERS, "portal"],
+  "GET /v1/exports/:log/:export/manifest.note": [...EXPORTERS, "portal"],
+  "GET /v1/exports/:log/:export/file": [...EXPORTERS, "portal"],
+
+  "GET /v1/feed": [...EXPORTERS, "portal"],
+  "POST /v1/feed/ack": ["portal"],
 
   "POST /v1/logs/:log/namespace_lists": ["finance"],
   "POST /v1/logs/:log/credit_previews": ["finance"],

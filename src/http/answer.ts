@@ -4,8 +4,13 @@ import type { Receipt } from "../flow/log/commit-entry.ts";
 
 const HEADERS = { "content-type": "application/json", "cache-control": "no-store" };
 
-export function answer(status: 200 | 201 | 503, body: object): Response {
+export function answer(status: 200 | 201 | 202 | 503, body: object): Response {
   return new Response(JSON.stringify(body), { status, headers: HEADERS });
+}
+
+/** To the byte. */
+export function answerText(text: string, type: string): Response {
+  return new Response(text, { headers: { ...HEADERS, "content-type": type } });
 }
 
 /** Where the entry stands, with `members` beside it; 200 says that it stood already. */

@@ -2,6 +2,7 @@
 import type { HttpBindings } from "@hono/node-server";
 import type { Hono } from "hono";
 import type { Controlling } from "../flow/control/propose.ts";
+import type { Feeding } from "../flow/feed/read.ts";
 import type { Keyring } from "../flow/key/keyring.ts";
 import type { ServiceVersion } from "../flow/log/announce.ts";
 import type { Creating } from "../flow/log/create.ts";
@@ -15,6 +16,8 @@ import type { Showing } from "../flow/usage/show.ts";
 import type { usage } from "../flow/usage/usage.ts";
 import { answer } from "./answer.ts";
 import { creditRoutes } from "./credit.ts";
+import { type Exporting, exportRoutes } from "./exports.ts";
+import { feedRoutes } from "./feed.ts";
 import { financeRoutes } from "./finance.ts";
 import { holdRoutes } from "./holds.ts";
 import { logRoutes } from "./log.ts";
@@ -37,6 +40,8 @@ export interface Services {
   flow: Ingesting & Creating & { service: ServiceVersion; keyring: Keyring; quota: Quotaing };
   control: Controlling & Opening;
   months: Monthing;
+  exports: Exporting;
+  feeding: Feeding;
   reading: Showing & Parameters<typeof usage>[0];
   serving: Serving;
   gate: Gate;
@@ -67,6 +72,8 @@ export function createApp(services: Services): Hono<{ Bindings: HttpBindings }> 
   financeRoutes(router, flow);
   proposalRoutes(router, services);
   monthRoutes(router, services);
+  exportRoutes(router, services);
+  feedRoutes(router, services);
   creditRoutes(router, services);
   readerRoutes(router, services);
   holdRoutes(router, services);

@@ -16,7 +16,7 @@ import {
 import { showMonth, showMonths } from "../flow/month/show.ts";
 import { withdraw } from "../flow/month/withdraw.ts";
 import type { Caller } from "./access.ts";
-import { answer, answerReceipt } from "./answer.ts";
+import { answer, answerReceipt, answerText } from "./answer.ts";
 import type { Services } from "./app.ts";
 import { parsed } from "./body.ts";
 import { AllocationSearch, PackRollSearch } from "./operations/shapes.ts";
@@ -63,17 +63,17 @@ export function monthRoutes(router: Router, services: Services): void {
 
 function statementRoutes(router: Router, { flow, months, reading }: Services): void {
   router.guarded("GET /v1/months/:log/:month/statement", async (ask, caller) => {
-    return kept(await statementJson(reading, monthOf(ask, caller)), "application/json");
+    return answerText(await statementJson(reading, monthOf(ask, caller)), "application/json");
   });
 
   router.guarded("GET /v1/months/:log/:month/statement.note", async (ask, caller) => {
     const note = await statementNote({ ...reading, keyring: flow.keyring }, monthOf(ask, caller));
-    return kept(note, "text/plain; charset=utf-8");
+    return answerText(note, "text/plain; charset=utf-8");
   });
 
   router.guarded("GET /v1/months/:log/:month/statement.html", async (ask, caller) => {
     const { html, policy } = months.page(await readStatementOf(reading, monthOf(ask, caller)));
-    const response = kept(html, "text/html; charset=utf-8");
+    const response = answerText(html, "text/html; charset=utf-8");
     response.headers.set("content-security-policy", policy);
     response.headers.set("x-content-type-options", "nosniff");
     response.headers.set("referrer-policy", "no-referrer");
@@ -94,9 +94,4 @@ function statementRoutes(router: Router, { flow, months, reading }: Services): v
 /** The path's month of its log. @throws Problem `not-found` for what cannot be one */
 function monthOf(ask: Ask, caller: Caller): OfMonth {
   return { log: logOf(ask, caller), month: member(MonthText, ask.param("month")) };
-}
-
-/** To the byte; what is about usage lies in nobody's cache. */
-function kept(text: string, type: string): Response {
-  return new Response(text, { headers: { "content-type": type, "cache-control": "no-store" } });
 }

@@ -8,6 +8,7 @@ import type { AnyCode } from "./answers/problem.ts";
 import type { Document } from "./answers/process.ts";
 import { answerSchema, componentSchemas, requestSchema } from "./components.ts";
 import type { Content } from "./operations/operation.ts";
+import { ExportId } from "./operations/shapes.ts";
 import { OPERATIONS } from "./operations.ts";
 import { answersOf, problemsOf, rolesOf } from "./outcomes.ts";
 
@@ -67,6 +68,7 @@ function titled(code: AnyCode): string {
 
 const PATH_SHAPES: Readonly<Record<string, z.ZodType>> = {
   log: LogId,
+  export: ExportId,
   id: IntegerText,
   index: IntegerText,
   kid: Kid,

@@ -2,6 +2,8 @@
 import type { Route } from "./access.ts";
 import { CONTROL } from "./operations/control.ts";
 import { CREDIT } from "./operations/credit.ts";
+import { EXPORTS } from "./operations/exports.ts";
+import { FEED } from "./operations/feed.ts";
 import { FINANCE } from "./operations/finance.ts";
 import { HOLDS } from "./operations/holds.ts";
 import { LOG } from "./operations/log.ts";
@@ -25,6 +27,8 @@ export const OPERATIONS: Readonly<Record<Route, Operation>> = {
   ...CREDIT,
   ...CONTROL,
   ...MONTHS,
+  ...EXPORTS,
+  ...FEED,
   ...READER,
   ...HOLDS,
   ...QUOTA,

@@ -11,7 +11,7 @@ export interface NewFile {
 }
 
 /** Beside all that is archived, so that every other folder holds nothing but finished files. */
-const STAGING = ".staging";
+export const STAGING = ".staging";
 /** A process that was killed leaves its staged file behind; nobody stages one for an hour. */
 const STALE_MS = 3_600_000;
 const DURABLE_FOLDERS_MAX = 10_000;
@@ -68,7 +68,7 @@ async function create(
 }
 
 /** One by one from the root down: all at once would also make a root that has just gone away. */
-async function makeFolders(root: string, folder: string): Promise<void> {
+export async function makeFolders(root: string, folder: string): Promise<void> {
   if (folder === ".") return;
   try {
     await mkdir(join(root, folder));
@@ -107,7 +107,7 @@ function foldersAbove(path: string, durable: ReadonlySet<string>): string[] {
   return folders;
 }
 
-async function syncFolder(folder: string): Promise<void> {
+export async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder, "r");
   try {
     await handle.sync();
@@ -116,7 +116,8 @@ async function syncFolder(folder: string): Promise<void> {
   }
 }
 
-async function sweep(staging: string): Promise<void> {
+/** Removes what was staged long ago; makes the folder where it is missing. */
+export async function sweep(staging: string): Promise<void> {
   await mkdir(staging).catch((error: unknown) => {
     if (errorCode(error) !== "EEXIST") throw error;
   });

@@ -63,12 +63,7 @@ export function s3Objects(
   config: S3ClientConfig,
   patience: S3Patience = PATIENCE,
 ): S3Objects {
-  const client = new S3Client({
-    ...config,
-    // The loop below retries what the client would, and also bodies that are cut.
-    maxAttempts: 1,
-    requestChecksumCalculation: "WHEN_REQUIRED",
-  });
+  const client = s3Client(config);
   const attempting = <T>(request: (signal: AbortSignal) => Promise<T>): Promise<T> =>
     persistently(request, patience);
   const pages = async function* (what: { Prefix: string; Delimiter?: string }) {
@@ -141,8 +136,17 @@ export function s3Objects(
   };
 }
 
+export function s3Client(config: S3ClientConfig): S3Client {
+  return new S3Client({
+    ...config,
+    // `persistently` retries what the client would, and also bodies that are cut.
+    maxAttempts: 1,
+    requestChecksumCalculation: "WHEN_REQUIRED",
+  });
+}
+
 /** @throws ArchiveError `archive-unavailable` with the last failure as its cause */
-async function persistently<T>(
+export async function persistently<T>(
   request: (signal: AbortSignal) => Promise<T>,
   { attempts, attemptMs, pauseMs, totalMs }: S3Patience,
 ): Promise<T> {
@@ -172,7 +176,8 @@ export function mayPass(error: unknown): boolean {
   return status === undefined || [408, 409, 429].includes(status) || status >= 500 || status < 300;
 }
 
-async function unlessStatus<T>(status: number, answer: Promise<T>): Promise<T | undefined> {
+/** Undefined for an answer of this status. */
+export async function unlessStatus<T>(status: number, answer: Promise<T>): Promise<T | undefined> {
   return await unless((error) => statusOf(error) === status, answer);
 }
 
@@ -191,7 +196,7 @@ async function unless<T>(
   });
 }
 
-function nameOf(error: unknown): string | undefined {
+export function nameOf(error: unknown): string | undefined {
   return error instanceof Error ? error.name : undefined;
 }
 
@@ -203,7 +208,8 @@ function statusOf(error: unknown): number | undefined {
   return typeof status === "number" ? status : undefined;
 }
 
-async function bodyOf(body: unknown, signal: AbortSignal): Promise<Uint8Array> {
+/** Whole. @throws Error for one that is larger than anything that is archived */
+export async function bodyOf(body: unknown, signal: AbortSignal): Promise<Uint8Array> {
   if (!(body instanceof Readable)) throw new Error("s3: an answer without a body");
   const chunks: Uint8Array[] = [];
   let length = 0;

@@ -1,11 +1,9 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { ROLES } from "../../src/core/control.ts";
-import type { Body } from "../../src/core/entry.ts";
-import { encodeBase64 } from "../../src/core/text.ts";
 import type { Role } from "../../src/flow/access/grant.ts";
 import { ACCESS, ROUTES, type Route } from "../../src/http/access.ts";
 import { OPERATIONS } from "../../src/http/operations.ts";
-import { CARD, kidOf } from "../core/history.ts";
+import { kidOf } from "../core/history.ts";
 import { reported } from "../flow/door.ts";
 import {
   ask,
@@ -17,6 +15,8 @@ import {
   sealedSize,
   tokenOf,
 } from "./house.ts";
+import { madeExport } from "./made-export.ts";
+import { PROPOSAL, RUN } from "./standing.ts";
 
 /** Of which nothing was used, so that nothing is needed to close it. */
 const MONTH = "2026-10-01";
@@ -42,6 +42,7 @@ beforeAll(async () => {
     const run = await house.appender.control(log, "credit_run", () => RUN);
     runs[log] = String(run.index);
     await closedMonth(house, log, MONTH);
+    exports[log] = (await madeExport(house, log)).id;
   }
   sizes = {
     [mine]: await sealedSize(house, mine),
@@ -54,29 +55,8 @@ afterAll(() => house.close());
 /** Of each log's only proposal, and of its only credit run. */
 const proposals: Record<string, string> = {};
 const runs: Record<string, string> = {};
-
-const DECIDED = { by: "p", reason: "test", salt: CARD.salt, ticket: "1" };
-
-const PROPOSAL: Body<"proposal"> = {
-  ...DECIDED,
-  action: "visibility",
-  content: '{"public":true}',
-  effect: "{}",
-  expires_at: "2026-11-21T00:00:00.000Z",
-  proposer: { issuer: "https://id.example", subject: "1" },
-};
-
-/** Without lines: all of it stands. */
-const RUN: Body<"credit_run"> = {
-  ...DECIDED,
-  approval: "",
-  form: "zero_rate",
-  lines: "0",
-  lines_sha256: encodeBase64(new Uint8Array(32)),
-  reverses: "",
-  selection: '{"as_of":"1"}',
-  total: "0.000000",
-};
+/** Made of each. */
+const exports: Record<string, string> = {};
 
 /** The route with a path that names things that are there. */
 function concrete(route: Route, log = mine): string {
@@ -84,6 +64,7 @@ function concrete(route: Route, log = mine): string {
   const path = route
     .replace(":log", log)
     .replace(":id", "1")
+    .replace(":export", exports[log] ?? "0".repeat(32))
     .replace("credit_runs/:index", `credit_runs/${runs[log] ?? "1"}`)
     .replace(":index", proposals[log] ?? "1")
     .replace(":kid", kidOf(1))
@@ -97,6 +78,8 @@ function concrete(route: Route, log = mine): string {
 const QUERIES: Partial<Record<Route, string>> = {
   "GET /v1/usage": "?log=LOG",
   "GET /v1/proposals": "?log=LOG",
+  "GET /v1/exports": "?log=LOG",
+  "GET /v1/feed": "?log=LOG",
   "GET /v1/principals": "?log=LOG",
   "GET /v1/access/:log": "?day=2026-11-20",
   "GET /v1/logs/:log/proofs": "?index=0",
@@ -224,6 +207,8 @@ const BODIES: Partial<Record<Route, object>> = {
     ...{ minutes: "1", namespace_id: "7", pack_id: "1", source: "s", source_version: "1" },
   },
   "POST /v1/decisions": { jobs: [{ job_id: "1", namespace_id: "7", ask: "start" }] },
+  "POST /v1/exports": { name: "entries", format: "csv" },
+  "POST /v1/feed/ack": { consumer: "portal", months: [], up_to: "1" },
   "POST /v1/proposals": {
     ...{ action: "visibility", content: { public: true }, reason: "r", ticket: "1" },
   },

@@ -10,8 +10,11 @@ import { claimOf, reported, sign } from "../flow/door.ts";
 import { testKey } from "../signing.ts";
 import { askOfControl } from "./answers-of-control.ts";
 import { askOfCredit } from "./answers-of-credit.ts";
+import { askOfExports } from "./answers-of-exports.ts";
+import { askOfFeed } from "./answers-of-feed.ts";
 import { askOfHolds } from "./answers-of-holds.ts";
 import { askOfMonths } from "./answers-of-months.ts";
+import { askOfOversight } from "./answers-of-oversight.ts";
 import { askOfReconciliation } from "./answers-of-reconciliation.ts";
 import { bodyOf, mediaTypeOf, routeOf, shapeOf } from "./documented.ts";
 import { heartbeatOf } from "./heartbeat.ts";
@@ -25,7 +28,6 @@ import {
   type Request,
   rotationOf,
   sealedSize,
-  tokenOf,
 } from "./house.ts";
 import { document, operation } from "./openapi.ts";
 
@@ -51,10 +53,12 @@ beforeAll(async () => {
   await reports();
   await askOfHolds(tell, { log });
   await quota();
-  await oversight();
+  await askOfOversight(tell, { house, log });
   await askOfControl(tell, { log, now: house.clock.time });
   await askOfCredit(tell, { log });
   await askOfMonths(tell, { log });
+  await askOfExports(tell, { log });
+  await askOfFeed(tell, { log, size: await sealedSize(house, log) });
   answers.push(...(await askOfReconciliation(tell, { house, log })));
   await logs();
   for (const path of [
@@ -160,31 +164,6 @@ async function quota(): Promise<void> {
   await tell("POST /v1/heartbeats", { jose: "none" });
   for (const path of ["8", "8/stops", "8/notifications"])
     await tell(`GET /v1/quotas/${log}/${path}`);
-}
-
-/** Somebody is registered, looked at, and barred. */
-async function oversight(): Promise<void> {
-  const auditor = await tokenOf(["auditor"]);
-  await tell(`GET /v1/logs/${log}/holds`, { token: auditor });
-  const today = new Date().toISOString().slice(0, 10);
-  await tell(`GET /v1/access/${log}?day=${today}`);
-  const people = (await tell(`GET /v1/principals?log=${log}`)).json["principals"];
-  const ids = (people as { id: string; subject: string }[]).map(({ id }) => id);
-  const period = { from: today, to: today, remove: [] };
-  // The register has the days of the database's clock, of which an entry must be the later one.
-  house.clock.time = Math.max(house.clock.time, Date.now());
-  for (const keep of [ids.slice(1), ids]) {
-    await tell(`POST /v1/logs/${log}/access_reviews`, { json: { ...period, keep } });
-  }
-  const { id } = (people as { id: string; subject: string }[]).find(
-    ({ subject }) => subject === "auditor",
-  ) ?? { id: "" };
-  for (const of of [{}, {}, { log }]) {
-    await tell(`POST /v1/principals/${id}/bar`, { json: { reason: "left", ...of } });
-  }
-  for (const _ of [201, 200]) {
-    await tell(`POST /v1/principals/${id}/unbar`, { json: { reason: "came back" } });
-  }
 }
 
 /** What is served of the log, by everything that is sealed. */

@@ -13,12 +13,13 @@ import type { Role, Scope } from "../../src/flow/access/grant.ts";
 import type { Issuer } from "../../src/flow/authenticate.ts";
 import type { HeldKeys } from "../../src/flow/key/standing.ts";
 import { folderArchive } from "../../src/store/archive-folder.ts";
+import { folderExports } from "../../src/store/export-files-folder.ts";
 import { openLog } from "../../src/telemetry.ts";
 import { CARD, jwk, NOW, RUNNER } from "../core/history.ts";
 import { claimOf, sign } from "../flow/door.ts";
 import { type FreshDatabase, freshDatabase } from "../postgres.ts";
 import { testKey } from "../signing.ts";
-import { assertDocumented } from "./documented.ts";
+import { assertDocumented, isJson } from "./documented.ts";
 
 const ISSUER_KEY = testKey(31).privateKey;
 const KEYS = heldKeys({
@@ -81,6 +82,7 @@ async function started(
     writerUrl: database.urls.writer,
     readerUrl: database.urls.reader,
     archive: folderArchive(archive),
+    exports: folderExports(join(archive, "exports")),
     keys,
     principalKey: new Uint8Array(32),
     issuers: [localIssuer(ISSUER_KEY), ...issuers],
@@ -146,12 +148,11 @@ export async function ask(
     body: jose ?? (json === undefined ? null : JSON.stringify(json)),
   });
   const text = await response.text();
-  const isJson = response.headers.get("content-type")?.endsWith("json") ?? false;
   const answered = {
     status: response.status,
     headers: response.headers,
     text,
-    json: isJson && text !== "" ? JSON.parse(text) : {},
+    json: isJson(response.headers.get("content-type") ?? "") && text !== "" ? JSON.parse(text) : {},
   };
   assertDocumented(method, path, answered);
   return answered;

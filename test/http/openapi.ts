@@ -56,6 +56,7 @@ const MediaType = z.enum([
   "application/jose",
   "application/octet-stream",
   "application/problem+json",
+  "application/vnd.apache.parquet",
   "application/x-ndjson",
   "text/html",
   "text/plain",

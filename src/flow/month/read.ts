@@ -2,13 +2,11 @@
 import { parseCanonical } from "../../core/json.ts";
 import type { AllocationLine, PackLine } from "../../core/month/lines.ts";
 import { Statement, statementText } from "../../core/month/statement.ts";
-import { noteOf } from "../../core/note.ts";
 import { Problem } from "../../core/problem.ts";
-import { signatureLine } from "../../core/signature-line.ts";
 import { encodeUtf8 } from "../../core/text.ts";
 import { readAllocations, readPackRolls, readStatement } from "../../store/month-ends.ts";
 import type { Keyring } from "../key/keyring.ts";
-import { inForce } from "../key/standing.ts";
+import { signText } from "../key/sign-text.ts";
 import type { Showing } from "../usage/show.ts";
 
 export interface OfMonth {
@@ -38,14 +36,7 @@ export async function statementNote(
   of: OfMonth,
 ): Promise<string> {
   const json = await statementJson({ sql }, of);
-  const [keys] = await keyring.standing([of.log]);
-  if (keys === undefined) throw new Problem("not-found");
-  const { origin } = keys;
-  const text = statementText(origin, of.month, json);
-  const lines = inForce(keys.checkpoint).map(async (key) => {
-    return signatureLine(origin, key.publicKey, await key.sign(encodeUtf8(text)));
-  });
-  return noteOf(text, await Promise.all(lines));
+  return await signText(keyring, of.log, (origin) => statementText(origin, of.month, json));
 }
 
 const PAGE = 1_000;

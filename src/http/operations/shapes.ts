@@ -7,6 +7,8 @@ import { DayText, JWS_CHARS_MAX } from "../../core/body.ts";
 import { IntegerText, LogId, MonthText, NonEmptyText, Tracking } from "../../core/unit.ts";
 import { NewProposal } from "../../flow/control/propose.ts";
 import { PROPOSAL_STATES } from "../../flow/control/show.ts";
+import { NewExport } from "../../flow/export/ask.ts";
+import { Acknowledgement } from "../../flow/feed/acknowledge.ts";
 import { NewEnrolment } from "../../flow/key/enrol.ts";
 import { Revocation } from "../../flow/key/revoke.ts";
 import { HEARTBEATS_MAX } from "../../flow/quota/heartbeat.ts";
@@ -60,6 +62,10 @@ export const ProposalSearch = z.strictObject({
   state: z.enum(PROPOSAL_STATES).optional(),
   before: IntegerText.optional(),
 });
+export const LogExport = NewExport.extend({ log: LogId });
+/** `before`: the `next` of the page before. */
+export const ExportSearch = z.strictObject({ log: LogId, before: IntegerText.optional() });
+export const ExportId = z.string().regex(/^[0-9a-f]{32}$/);
 export const LogPack = NewPack.extend({ log: LogId });
 export const TokenClaim = z.strictObject({
   token: z.string().min(1).max(TOKEN_CHARS_MAX),
@@ -127,6 +133,17 @@ function placeIn(second: z.ZodType<string>) {
     return fits && more.length === 0;
   });
 }
+const FEED_EVENTS_MAX = 1_000;
+const FEED_WAIT_S_MAX = 30;
+
+export const FeedSearch = z.strictObject({
+  log: LogId,
+  cursor: IntegerText.default("0"),
+  limit: counted(1, FEED_EVENTS_MAX).default(500),
+  wait_s: counted(0, FEED_WAIT_S_MAX).default(0),
+});
+export const LogAcknowledgement = Acknowledgement.extend({ log: LogId });
+
 export const JobSearch = z.strictObject({ tracking: Tracking.optional() });
 
 const CHECKPOINTS_MAX = 1_000;
@@ -134,13 +151,18 @@ const CHECKPOINTS_MAX = 1_000;
 /** `after`: the last size of the page before. */
 export const CheckpointSearch = z.strictObject({
   after: IntegerText.optional(),
-  limit: z
-    .string()
-    .regex(/^[1-9][0-9]{0,3}$/)
-    .transform(Number)
-    .pipe(z.int().max(CHECKPOINTS_MAX))
-    .default(CHECKPOINTS_MAX),
+  limit: counted(1, CHECKPOINTS_MAX).default(CHECKPOINTS_MAX),
 });
+
+/** A whole number of at most four digits. */
+function counted(min: number, max: number) {
+  return z
+    .string()
+    .regex(/^(?:0|[1-9][0-9]{0,3})$/)
+    .transform(Number)
+    .pipe(z.int().min(min).max(max));
+}
+
 /** Sizes are those of checkpoints, the published one where they are left out. */
 export const InclusionSearch = z.strictObject({ index: IntegerText, size: IntegerText.optional() });
 /** `from` may be any size above 0. */

@@ -1,0 +1,123 @@
+/** An export is asked for: what can be wrong with it is said at once, and the rest is made behind it. */
+import { z } from "zod";
+import { Parameters } from "../../core/export/manifest.ts";
+import { EXPORT_NAMES, type ExportName, FORMATS } from "../../core/export/tables.ts";
+import { canonical } from "../../core/json.ts";
+import type { Prices } from "../../core/price.ts";
+import { Problem } from "../../core/problem.ts";
+import { encodeHex } from "../../core/text.ts";
+import { IntegerText, instantText, monthOf } from "../../core/unit.ts";
+import type { Sql } from "../../store/connect.ts";
+import {
+  type Covering,
+  countPending,
+  insertExport,
+  type NewExportRow,
+  readCovering,
+  readExport,
+} from "../../store/exports.ts";
+import type { Clock, Random } from "../clock.ts";
+import { completed, isFocusVersion } from "./focus.ts";
+import { type ShownExport, shown } from "./read.ts";
+
+/** Without `as_of`: all that an archived checkpoint covers now. */
+export const NewExport = Parameters.extend({
+  as_of: IntegerText.exactOptional(),
+  format: z.enum(FORMATS),
+  name: z.enum(EXPORT_NAMES),
+});
+export type NewExport = z.infer<typeof NewExport>;
+
+export interface Asking {
+  /** As writer. */
+  sql: Sql;
+  clock: Clock;
+  random: Random;
+  /** What money in a FOCUS file comes from; without it there is none. */
+  prices?: Prices | undefined;
+}
+
+const ID_BYTES = 16;
+/** Of one log, at once. */
+const PENDING_MAX = 100n;
+
+/**
+ * @throws Problem `invalid-request` naming the members that this file does not have, or needs, or of which
+ *   nothing can be said yet; `not-sealed`; `busy` while too many wait
+ */
+export async function ask(
+  asking: Asking,
+  { log, by }: { log: string; by: string },
+  { as_of, format, name, ...parameters }: NewExport,
+): Promise<ShownExport> {
+  const { sql, clock } = asking;
+  const covering = await readCovering(sql, log);
+  const asOf = as_of === undefined ? covering?.size : BigInt(as_of);
+  if (covering === undefined || asOf === undefined || asOf > covering.size) {
+    throw new Problem("not-sealed");
+  }
+  const members = unfit(name, parameters, { asOf, month: monthOf(instantText(clock.now())) });
+  if (members.length > 0) throw new Problem("invalid-request", { members });
+  if ((await countPending(sql, log)) >= PENDING_MAX) throw new Problem("busy");
+  const said = {
+    log,
+    name,
+    format,
+    parameters: canonical(completed(name, parameters, asking.prices)),
+    as_of: asOf,
+  };
+  const origin = { asked_by: by, origin: null, kept: false, deliver_to: null };
+  const row = { ...newRow(asking, covering), ...said, ...origin };
+  await insertExport(sql, row);
+  const asked = await readExport(sql, row);
+  if (asked === undefined) throw new Error("exports: one that was just asked for is missing");
+  return shown(asked);
+}
+
+type Fresh = Pick<NewExportRow, "id" | "asked_at" | "checkpoint_size" | "checkpoint_root">;
+
+export function newRow({ clock, random }: Asking, { size, root }: Covering): Fresh {
+  const id = encodeHex(random(ID_BYTES));
+  return { id, asked_at: new Date(clock.now()), checkpoint_size: size, checkpoint_root: root };
+}
+
+type Member = keyof Parameters;
+
+/** What a file is asked for with; a member that is not here it does not have. */
+const MEMBERS: Readonly<Record<ExportName, Partial<Record<Member, "needed" | "possible">>>> = {
+  account_map: { names: "possible" },
+  allocation: { month: "needed", names: "possible" },
+  entries: { from: "possible", names: "possible" },
+  focus: { month: "needed", focus_version: "possible", prices_sha256: "possible" },
+  monthly_hosted_runner: { month: "possible", names: "possible" },
+  monthly_namespace: { month: "possible", names: "possible" },
+  monthly_project: { month: "possible", names: "possible" },
+  pack_rollforward: { month: "needed", names: "possible" },
+  portal: { month: "needed", names: "possible", credit_minutes: "possible" },
+};
+
+export function isOfMonth(name: ExportName): boolean {
+  return MEMBERS[name].month !== undefined;
+}
+
+/** Members that this file does not have. */
+export function strangeTo(name: ExportName, parameters: Parameters): string[] {
+  const known: readonly string[] = Object.keys(MEMBERS[name]);
+  return Object.keys(parameters).filter((member) => !known.includes(member));
+}
+
+/** Members that do not fit. */
+function unfit(
+  name: ExportName,
+  parameters: Parameters,
+  now: { asOf: bigint; month: string },
+): string[] {
+  const { focus_version: version, from, month } = parameters;
+  const missing = month === undefined && MEMBERS[name].month === "needed" ? ["month"] : [];
+  // Nothing can have been posted to a month that has not begun.
+  const early = month !== undefined && month > now.month ? ["month"] : [];
+  const beyond = from !== undefined && BigInt(from) > now.asOf ? ["from"] : [];
+  const unknown = version !== undefined && !isFocusVersion(version) ? ["focus_version"] : [];
+  const strange = strangeTo(name, parameters);
+  return [...new Set([...strange, ...missing, ...early, ...beyond, ...unknown])];
+}

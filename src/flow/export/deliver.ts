@@ -1,0 +1,63 @@
+/** Copies of exports go where the schedule says, each with its manifest, and its note as the last. */
+import { encodeUtf8 } from "../../core/text.ts";
+import type { ExportFiles } from "../../store/export-files.ts";
+import { type ExportRow, listUndelivered, lockExport, setDelivered } from "../../store/exports.ts";
+import { transact } from "../../store/transact.ts";
+import type { Clock } from "../clock.ts";
+import { bePatient } from "../month/patience.ts";
+import { type Exports, fileName, keptAt, noteFor, parseManifest } from "./read.ts";
+
+export interface Delivering extends Exports {
+  clock: Clock;
+  /** What a rule's `to` names. @throws Error for what is none */
+  open: (location: string) => Promise<ExportFiles>;
+  signal: AbortSignal;
+  /** A copy that could not be made: its turn comes again. */
+  onFailure: (error: unknown, log?: string) => void;
+}
+
+/** All that is done and not delivered, the oldest first; what another process is copying is left to it. */
+export async function deliverDue(delivering: Delivering): Promise<void> {
+  const { onFailure, signal, sql } = delivering;
+  for (let after = 0n; !signal.aborted; ) {
+    const [row] = await listUndelivered(sql, after, 1);
+    if (row === undefined) return;
+    after = row.number;
+    await deliver(delivering, row).catch((error: unknown) => {
+      if (!signal.aborted) onFailure(error, row.log);
+    });
+  }
+}
+
+async function deliver(delivering: Delivering, row: ExportRow): Promise<void> {
+  const { clock, files, keyring, open, signal, sql } = delivering;
+  const { deliver_to: to, log, manifest } = row;
+  if (to === null || manifest === null) throw new Error("exports: nothing to deliver");
+  const target = await open(to);
+  const note = await noteFor(keyring, row, manifest);
+  const copied = await transact(sql, async (tx) => {
+    if (!(await lockExport(tx, row))) return false;
+    await bePatient(tx);
+    const range = { from: 0, to: Number(parseManifest(manifest).bytes) };
+    const path = `${log}/${fileName(row)}`;
+    await target.write(path, abortable(files.read(keptAt(row), range), signal));
+    await target.write(`${path}.manifest.json`, whole(manifest));
+    await target.write(`${path}.manifest.note`, whole(note));
+    return true;
+  });
+  if (copied) await setDelivered(sql, row, new Date(clock.now()));
+}
+
+async function* abortable(
+  chunks: AsyncIterable<Uint8Array>,
+  signal: AbortSignal,
+): AsyncGenerator<Uint8Array> {
+  for await (const chunk of chunks) {
+    signal.throwIfAborted();
+    yield chunk;
+  }
+}
+
+async function* whole(text: string): AsyncGenerator<Uint8Array> {
+  yield encodeUtf8(text);
+}

@@ -1,0 +1,140 @@
+/** An export is made: read as of one index, written as it is read, hashed as it is written. */
+import { createHash } from "node:crypto";
+import { encodeManifest, type Manifest } from "../../core/export/manifest.ts";
+import type { ExportName } from "../../core/export/tables.ts";
+import { Problem } from "../../core/problem.ts";
+import { encodeBase64 } from "../../core/text.ts";
+import { instantText } from "../../core/unit.ts";
+import type { Sql, Transaction } from "../../store/connect.ts";
+import { type ExportFiles, ExportFilesError } from "../../store/export-files.ts";
+import { type ExportRow, endExport, lockExport, setProgress } from "../../store/exports.ts";
+import { listLogs } from "../../store/logs.ts";
+import { transact } from "../../store/transact.ts";
+import type { Clock } from "../clock.ts";
+import { failureOf } from "../log/failure.ts";
+import { bePatient } from "../month/patience.ts";
+import { decodedAs } from "../usage/show.ts";
+import { contentOf } from "./content.ts";
+import { askedFor, keptAt } from "./read.ts";
+import type { Source } from "./source.ts";
+
+export interface Making {
+  /** As writer. */
+  sql: Sql;
+  files: ExportFiles;
+  sources: Readonly<Partial<Record<ExportName, Source>>>;
+  clock: Clock;
+  /** Name and version of this program, as the manifest has them. */
+  generator: string;
+  /** Ends what is under way: another process makes it. */
+  signal: AbortSignal;
+}
+
+/** Between two words of how far it is: each is a version of the row. */
+const PROGRESS_MS = 1_000;
+
+interface Made {
+  bytes: bigint;
+  manifest: string;
+}
+
+/**
+ * One that another process is making is left to it; should that process die, its lock goes with it. So nothing
+ * is ever half made: the file has its name when it is whole, and the row its manifest when the file is there.
+ *
+ * @throws what kept it from being made: where that may pass, it still waits
+ */
+export async function make(making: Making, row: ExportRow): Promise<void> {
+  const { sql, clock, signal } = making;
+  const progress = openProgress(sql, row);
+  const work = (tx: Transaction): Promise<Made | undefined> =>
+    makeIn(tx, making, row, progress.told);
+  try {
+    const made = await transact(sql, work, "isolation level repeatable read read only");
+    await progress.settled();
+    if (made !== undefined) await endExport(sql, row, made, new Date(clock.now()));
+  } catch (error) {
+    await progress.settled();
+    const code = signal.aborted ? undefined : codeOf(error);
+    if (code !== undefined) await endExport(sql, row, { error: code }, new Date(clock.now()));
+    throw error;
+  }
+}
+
+async function makeIn(
+  tx: Transaction,
+  { clock, files, generator, signal, sources }: Making,
+  row: ExportRow,
+  told: (bytes: bigint) => void,
+): Promise<Made | undefined> {
+  if (!(await lockExport(tx, row))) return undefined;
+  await bePatient(tx);
+  const { format, name, parameters } = askedFor(row);
+  const source = sources[name];
+  if (source === undefined) throw new Error(`exports: nothing makes ${name}`);
+  const { log, as_of: asOf } = row;
+  const sheet = source({ tx, log, asOf, parameters });
+  const content = contentOf(sheet, format);
+  const digest = createHash("sha256");
+  let bytes = 0n;
+  await files.write(keptAt(row), hashed());
+  const { rows, totals } = await content.figures();
+  const manifest: Manifest = {
+    as_of: String(asOf),
+    bytes: String(bytes),
+    checkpoint: { root: encodeBase64(row.checkpoint_root), size: String(row.checkpoint_size) },
+    columns: sheet.columns.map((column) => column.name),
+    created_at: instantText(clock.now()),
+    ...{ format, generator, log, name, parameters, totals },
+    instance: await instanceOf(tx, log),
+    range: { from: parameters.from ?? "0", to: String(asOf) },
+    rows: String(rows),
+    sha256: digest.digest("base64"),
+    v: "1",
+  };
+  return { bytes, manifest: encodeManifest(manifest) };
+
+  async function* hashed(): AsyncGenerator<Uint8Array> {
+    for await (const chunk of content.bytes) {
+      signal.throwIfAborted();
+      digest.update(chunk);
+      bytes += BigInt(chunk.length);
+      told(bytes);
+      yield chunk;
+    }
+  }
+}
+
+async function instanceOf(tx: Transaction, log: string): Promise<Manifest["instance"]> {
+  const [listed] = await listLogs(tx, log);
+  if (listed === undefined) throw new Error("exports: of no log");
+  const { platform, unique_id } = decodedAs("log", listed.genesis).body;
+  return { platform, unique_id };
+}
+
+/** Undefined for what may pass. Whatever else there is would be the same again, so that it is said. */
+function codeOf(error: unknown): string | undefined {
+  if (error instanceof ExportFilesError) return error.code === "no-room" ? error.code : undefined;
+  if (error instanceof Problem) return error.code;
+  return failureOf(error) === "later" ? undefined : "internal";
+}
+
+/**
+ * Said beside the work, on another connection, one word at a time: nobody waits for it while they hold one.
+ */
+function openProgress(sql: Sql, row: ExportRow) {
+  let saying: Promise<void> | undefined;
+  let next = performance.now() + PROGRESS_MS;
+  return {
+    told: (bytes: bigint): void => {
+      if (performance.now() < next) return;
+      next = performance.now() + PROGRESS_MS;
+      saying ??= setProgress(sql, row, bytes)
+        .catch(() => undefined)
+        .then(() => {
+          saying = undefined;
+        });
+    },
+    settled: async (): Promise<void> => await saying,
+  };
+}

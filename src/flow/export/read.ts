@@ -1,0 +1,170 @@
+/** What became of exports: where each stands, its manifest under the log's keys, and its bytes. */
+import { exportText, Manifest, Parameters } from "../../core/export/manifest.ts";
+import type { ExportName, Format } from "../../core/export/tables.ts";
+import { parseCanonical } from "../../core/json.ts";
+import { Problem } from "../../core/problem.ts";
+import { encodeUtf8 } from "../../core/text.ts";
+import type { Sql } from "../../store/connect.ts";
+import { type ByteRange, type ExportFiles, ExportFilesError } from "../../store/export-files.ts";
+import { type ExportRow, listExports, readExport } from "../../store/exports.ts";
+import type { Keyring } from "../key/keyring.ts";
+import { signText } from "../key/sign-text.ts";
+
+export interface OfExport {
+  log: string;
+  id: string;
+}
+
+export interface Exports {
+  /** As writer: what was asked for a moment ago is there. */
+  sql: Sql;
+  files: ExportFiles;
+  keyring: Keyring;
+}
+
+export interface ShownExport extends OfExport {
+  /** What it is called where it is kept by whoever asked for it. */
+  file: string;
+  name: ExportName;
+  format: Format;
+  parameters: Parameters;
+  as_of: string;
+  asked_at: string;
+  state: ExportRow["state"];
+  /** Written so far; all of them, where it is done. */
+  bytes: string;
+  ended_at?: string;
+  /** Why it failed: a code. */
+  error?: string;
+}
+
+export function shown(row: ExportRow): ShownExport {
+  const { ended_at, error, log, id, state } = row;
+  return {
+    ...{ log, id, file: fileName(row), state },
+    ...askedFor(row),
+    as_of: String(row.as_of),
+    asked_at: row.asked_at.toISOString(),
+    bytes: String(row.bytes),
+    ...(ended_at !== null && { ended_at: ended_at.toISOString() }),
+    ...(error !== null && { error }),
+  };
+}
+
+export function askedFor(row: Pick<ExportRow, "name" | "format" | "parameters">) {
+  return {
+    name: row.name as ExportName,
+    format: row.format as Format,
+    parameters: Parameters.parse(JSON.parse(row.parameters)),
+  };
+}
+
+/** Says what is in it and as of what: as `portal-2026-10-8412.csv`. */
+export function fileName(row: Pick<ExportRow, "name" | "format" | "parameters" | "as_of">): string {
+  const { name, format, parameters } = askedFor(row);
+  const { credit_minutes, focus_version, from, month, names, prices_sha256 } = parameters;
+  const parts = [
+    ...[name, month?.slice(0, "YYYY-MM".length), from && `from-${from}`, row.as_of],
+    ...[names && "names", credit_minutes && `credits-${credit_minutes}`],
+    ...[focus_version && `v${focus_version}`, name === "focus" ? kindOf(prices_sha256) : undefined],
+  ];
+  return `${parts.filter((part) => part !== undefined).join("-")}.${format}`;
+}
+
+/** Of a FOCUS file: one without money does not conform to the specification. */
+function kindOf(prices: string | undefined): string {
+  return prices === undefined ? "quantities-not-conformant" : "priced";
+}
+
+/** Where the service keeps it. */
+export function keptAt({ log, id, format }: Pick<ExportRow, "log" | "id" | "format">): string {
+  return `${log}/${id}.${format}`;
+}
+
+const PAGE = 500;
+/** Above every number that a row can have. */
+const ANY_NUMBER = 2n ** 63n - 1n;
+
+export interface ExportPage {
+  log: string;
+  exports: ShownExport[];
+  /** Where there is more, the `before` of the next page. */
+  next?: string;
+}
+
+/** Newest first. */
+export async function showExports(
+  { sql }: Exports,
+  log: string,
+  before?: bigint,
+): Promise<ExportPage> {
+  const rows = await listExports(sql, log, { below: before ?? ANY_NUMBER, limit: PAGE });
+  const last = rows.length === PAGE ? rows.at(-1) : undefined;
+  return { log, exports: rows.map(shown), ...(last && { next: String(last.number) }) };
+}
+
+/** @throws Problem `not-found` */
+export async function showExport(exports: Exports, of: OfExport): Promise<ShownExport> {
+  return shown(await found(exports, of));
+}
+
+/** Its canonical JSON, to the byte. @throws Problem `not-found`, `export-pending`, `export-failed` */
+export async function manifestJson(exports: Exports, of: OfExport): Promise<string> {
+  return manifestIn(await found(exports, of));
+}
+
+/** @throws Problem as `manifestJson`, and `signer-unavailable`, `busy` */
+export async function manifestNote(exports: Exports, of: OfExport): Promise<string> {
+  const row = await found(exports, of);
+  return await noteFor(exports.keyring, row, manifestIn(row));
+}
+
+export async function noteFor(keyring: Keyring, row: ExportRow, json: string): Promise<string> {
+  return await signText(keyring, row.log, (origin) => exportText(origin, row.name, json));
+}
+
+export interface ExportFile {
+  /** What whoever asked for it may call it. */
+  name: string;
+  format: Format;
+  bytes: number;
+  /** Base64. */
+  sha256: string;
+  read: (range: ByteRange) => AsyncGenerator<Uint8Array>;
+}
+
+/** @throws Problem as `manifestJson`, and `exports-unavailable` */
+export async function exportFile(exports: Exports, of: OfExport): Promise<ExportFile> {
+  const row = await found(exports, of);
+  const { bytes, format, sha256 } = parseManifest(manifestIn(row));
+  const { files } = exports;
+  const size = await files.size(keptAt(row)).catch(unavailable);
+  // Its time is over: the file goes first, and its row behind it.
+  if (size === undefined) throw new Problem("not-found");
+  if (size !== Number(bytes)) throw new Error("exports: the file is not what was made");
+  const name = fileName(row);
+  return { name, format, bytes: size, sha256, read: (range) => files.read(keptAt(row), range) };
+}
+
+export function parseManifest(json: string): Manifest {
+  return Manifest.parse(parseCanonical(encodeUtf8(json)));
+}
+
+function manifestIn({ error, manifest, state }: ExportRow): string {
+  if (error !== null) throw new Problem("export-failed", { error });
+  if (manifest === null) throw new Problem("export-pending", { state });
+  return manifest;
+}
+
+async function found({ sql }: Exports, of: OfExport): Promise<ExportRow> {
+  const row = await readExport(sql, of);
+  if (row === undefined) throw new Problem("not-found");
+  return row;
+}
+
+function unavailable(error: unknown): never {
+  if (!(error instanceof ExportFilesError)) throw error;
+  const problem = new Problem("exports-unavailable");
+  problem.cause = error;
+  throw problem;
+}

@@ -1,0 +1,97 @@
+/** Exports in a folder, which may be made, but not the one above it: that may be a disk that is not mounted. */
+import { randomBytes } from "node:crypto";
+import { mkdir, open, rename, stat, unlink } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { errorCode, makeFolders, STAGING, sweep, syncFolder } from "./durable-files.ts";
+import { assertExportPath, type ExportFiles, ExportFilesError } from "./export-files.ts";
+
+const READ_BYTES = 256 * 1024;
+
+export function folderExports(root: string): ExportFiles {
+  let swept = false;
+  const prepare = async (): Promise<void> => {
+    await mkdir(root).catch(unlessCode("EEXIST"));
+    if (!swept) await sweep(join(root, STAGING));
+    swept = true;
+  };
+
+  return {
+    write: async (path, chunks) => {
+      assertExportPath(path);
+      await keeping(prepare());
+      const staged = join(root, STAGING, randomBytes(16).toString("hex"));
+      try {
+        await fill(staged, chunks);
+        await keeping(name(root, staged, path));
+      } finally {
+        // Gone already if all went well; else a later sweep takes what stays.
+        await unlink(staged).catch(() => undefined);
+      }
+    },
+
+    size: async (path) => {
+      assertExportPath(path);
+      const found = await keeping(stat(join(root, path)).catch(unlessCode("ENOENT")));
+      return found?.size;
+    },
+
+    read: async function* (path, { from, to }) {
+      assertExportPath(path);
+      const file = await keeping(open(join(root, path), "r"));
+      try {
+        for (let at = from; at < to; ) {
+          const buffer = new Uint8Array(Math.min(READ_BYTES, to - at));
+          const { bytesRead } = await keeping(file.read(buffer, 0, buffer.length, at));
+          if (bytesRead === 0) throw new ExportFilesError("exports-unavailable", "cut short");
+          yield buffer.subarray(0, bytesRead);
+          at += bytesRead;
+        }
+      } finally {
+        await file.close();
+      }
+    },
+
+    remove: async (path) => {
+      assertExportPath(path);
+      await keeping(unlink(join(root, path)).catch(unlessCode("ENOENT")));
+    },
+  };
+}
+
+async function fill(staged: string, chunks: AsyncIterable<Uint8Array>): Promise<void> {
+  const file = await keeping(open(staged, "wx"));
+  try {
+    for await (const chunk of chunks) await keeping(file.writeFile(chunk));
+    await keeping(file.sync());
+  } finally {
+    await file.close();
+  }
+}
+
+/** The bytes are on disk before they have their name, and the name before anybody is told of it. */
+async function name(root: string, staged: string, path: string): Promise<void> {
+  await makeFolders(root, dirname(path));
+  await rename(staged, join(root, path));
+  for (let folder = dirname(path); ; folder = dirname(folder)) {
+    await syncFolder(join(root, folder));
+    if (folder === ".") return;
+  }
+}
+
+/** A write may be refused by the disk's end, or by that of somebody's share of it. */
+async function keeping<T>(work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    const full = ["ENOSPC", "EDQUOT"].includes(String(errorCode(error)));
+    if (full) throw new ExportFilesError("no-room", "there is no room for exports", error);
+    throw new ExportFilesError("exports-unavailable", "exports cannot be reached", error);
+  }
+}
+
+function unlessCode(code: string): (error: unknown) => undefined {
+  return (error) => {
+    if (errorCode(error) !== code) throw error;
+    return undefined;
+  };
+}

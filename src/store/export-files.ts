@@ -1,0 +1,39 @@
+/** Where exports are kept: files that are there whole or not at all, and can be read from any byte on. */
+
+export interface ExportFiles {
+  /**
+   * Resolves when file and name are durable. Of a write that fails, or of a process that dies in it, nothing
+   * is left under the name; what was there before is replaced. What `chunks` throws is thrown.
+   */
+  write(path: string, chunks: AsyncIterable<Uint8Array>): Promise<void>;
+  /** In bytes; undefined where there is no such file. */
+  size(path: string): Promise<number | undefined>;
+  /** Bytes from … to−1. Nothing is opened before the first is asked for. */
+  read(path: string, range: ByteRange): AsyncGenerator<Uint8Array>;
+  /** One that is gone already is fine. */
+  remove(path: string): Promise<void>;
+}
+
+export interface ByteRange {
+  from: number;
+  to: number;
+}
+
+/** Every method may throw one of `exports-unavailable`; `write` also `no-room`, which no patience helps. */
+export class ExportFilesError extends Error {
+  override readonly name = "ExportFilesError";
+  readonly code: "exports-unavailable" | "no-room";
+
+  constructor(code: ExportFilesError["code"], message: string, cause?: unknown) {
+    super(message, { cause });
+    this.code = code;
+  }
+}
+
+const PART = "[a-z0-9_][a-z0-9_.-]*";
+const PATH = new RegExp(`^${PART}(?:/${PART})*$`);
+
+/** One of any other form could leave the root, or hide in it. */
+export function assertExportPath(path: string): void {
+  if (!PATH.test(path)) throw new Error(`exports: nothing is kept at ${path}`);
+}
