@@ -1,18 +1,50 @@
-/** `minutebook access`: the access log held against the digests that are on the log. */
+/** `minutebook access`: the access log held against its digests, and the end of somebody's access. */
 import { type Command, InvalidArgumentError } from "commander";
 import { DayText } from "../core/body.ts";
 import { checkDay, type DayCheck } from "../flow/access/digest.ts";
+import { call } from "./api.ts";
 import { withDatabase } from "./database.ts";
-import { type DataOptions, dataCommand, example, group } from "./option.ts";
+import {
+  apiOf,
+  type DataOptions,
+  dataCommand,
+  example,
+  group,
+  type ServerOptions,
+  serverCommand,
+} from "./option.ts";
 import { print } from "./print.ts";
 
 const CALL = "access check --log 0a1b… --day 2026-11-28 --data data";
 
 export function accessCommand(): Command {
-  return group("access", "the log of who read and changed what", [checkCommand()]).addHelpText(
-    "after",
-    example(CALL),
-  );
+  return group("access", "who read and changed what, and who may no longer", [
+    checkCommand(),
+    endCommand("bar", "end somebody's access, on one log or on all", "barred"),
+    endCommand("unbar", "take just such a bar back", "no longer barred"),
+  ]).addHelpText("after", example(CALL));
+}
+
+interface EndOptions extends ServerOptions {
+  log?: string;
+  reason: string;
+}
+
+function endCommand(name: "bar" | "unbar", description: string, now: string): Command {
+  return serverCommand(name, description)
+    .argument("<id>", "of the principal, as `GET /v1/principals` lists them")
+    .option("--log <id>", "of this log alone (default: of all)")
+    .requiredOption("--reason <text>", "why; it is kept")
+    .addHelpText("after", example(`access ${name} p_0a1B… --reason "has left"`))
+    .action(async (id: string, options: EndOptions) => {
+      const { log, reason } = options;
+      const path = `/v1/principals/${encodeURIComponent(id)}/${name}`;
+      const asked = { reason, ...(log !== undefined && { log }) };
+      const ended = await call<{ id: string; log?: string }>(apiOf(options), "POST", path, asked);
+      print(options, ended, [
+        `${id}: ${now}, on ${log === undefined ? "all logs" : `log ${log}`}.`,
+      ]);
+    });
 }
 
 interface CheckOptions extends DataOptions {

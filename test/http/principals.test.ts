@@ -4,6 +4,7 @@ import type { Service } from "../../src/command/service.ts";
 import { decodeEntry } from "../../src/core/entry.ts";
 import { instantText } from "../../src/core/unit.ts";
 import { overdueReviews } from "../../src/flow/access/review.ts";
+import { minutebook } from "../command/terminal.ts";
 import { CARD } from "../core/history.ts";
 import {
   ask,
@@ -134,6 +135,29 @@ test("a bar is lifted as it was laid, stays written down, and can be laid again"
   expect([await end("unbar", { log }), await asked()]).toEqual([201, 200]);
   const rows = await house.database.reader`select from lifted_bars where id = ${id}`;
   expect(rows).toHaveLength(2);
+});
+
+test("somebody's access is ended, and given back, from a terminal", async () => {
+  const auditor = await tokenOf(["auditor"]);
+  const id = await idOf("auditor");
+  const asked = async () =>
+    (await ask(house, `GET /v1/logs/${log}/holds`, { token: auditor })).status;
+  const said = async (...args: string[]) => {
+    const place = ["--server", house.url, "--token", token, "--reason", "has left"];
+    const { status, stdout } = await minutebook(["access", ...args, ...place]);
+    return [status, stdout];
+  };
+  expect(await said("bar", id, "--log", log)).toEqual([0, `${id}: barred, on log ${log}.\n`]);
+  expect(await asked()).toBe(404);
+  expect(await said("unbar", id, "--log", log)).toEqual([
+    0,
+    `${id}: no longer barred, on log ${log}.\n`,
+  ]);
+  expect(await asked()).toBe(200);
+  expect(await said("bar", id)).toEqual([0, `${id}: barred, on all logs.\n`]);
+  expect(await asked()).toBe(401);
+  await said("unbar", id);
+  expect(await said("bar", `p_${"y".repeat(22)}`)).toEqual([1, ""]);
 });
 
 const review = (json: object, of = log) =>
