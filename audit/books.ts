@@ -122,7 +122,7 @@ export class Books {
     this.#adjusted.check(findings, (adjusted) => this.#figure(adjusted));
     this.#lines.check(findings);
     this.#breaks.check(findings, "break-twice");
-    this.#events.check(findings);
+    this.#events.check(this.#charges, findings);
     const keys = this.#counters.check(findings);
     for (const check of this.#figures) check.check(size, findings, open);
     const { judgement, state } = this.#judges ?? {};
@@ -161,7 +161,7 @@ export class Books {
   }
 
   #adjust(figure: Figure, line: number): void {
-    this.#events.event(figure.billing_month, figure.index, figure.amount);
+    this.#events.event(figure.billing_month, figure.index);
     this.#months.adjust(figure);
     this.#ledger.adjust(figure, line);
     if (figure.entry === "") this.#figure(adjustedMonth(figure));
@@ -170,7 +170,7 @@ export class Books {
 
   /** What is charged to nobody, or for nothing, is no event of the feed. */
   #tell({ billable, compute, index, keys }: Charge): void {
-    if (billable && compute > 0n) this.#events.event(keys.billing_month, index, compute);
+    if (billable && compute > 0n) this.#events.event(keys.billing_month, index);
   }
 
   #figure(adjusted: Adjusted): void {

@@ -1,4 +1,5 @@
 /** Events of the feed, and what acknowledgements say was counted of them, held to each other in the order of the log. */
+import type { Charges } from "../export/charges.ts";
 import type { Findings } from "../finding.ts";
 import { type OpenPiles, SortedPiles } from "../tally/piles.ts";
 import { getAmount, monthNumber, monthOfNumber, setAmount, writeMicro } from "../tally/record.ts";
@@ -17,6 +18,7 @@ export class EventCounts {
   readonly #piles: SortedPiles;
   readonly #record = new Uint8Array(WIDTH);
   readonly #view = new DataView(this.#record.buffer);
+  readonly #claimed = new Set<string>();
   /** By billing month: the first entry that has an event. */
   readonly firsts = new Map<string, bigint>();
 
@@ -26,17 +28,25 @@ export class EventCounts {
   }
 
   /** Of a usage that is billable and was charged more than nothing, or of a line of an adjustment. */
-  event(month: string, index: bigint, amount: bigint): void {
+  event(month: string, index: bigint): void {
     if (!this.firsts.has(month)) this.firsts.set(month, index);
-    this.#add(month, { at: index, as: AS.event, amount, events: 1n, by: index });
   }
 
   /** Entry `by` says that entries 0 … upTo−1 have so many events of the month, which come to so much. */
   claim(month: string, upTo: bigint, said: { amount: bigint; events: bigint; by: bigint }): void {
+    this.#claimed.add(month);
     this.#add(month, { at: upTo, as: AS.claim, ...said });
   }
 
-  check(findings: Findings): void {
+  /** @param charges all of the log's: read again only where anything was acknowledged */
+  check(charges: Charges, findings: Findings): void {
+    for (const month of this.#claimed) {
+      for (const { adjustment, billable, index, jobs } of charges.posted(month)) {
+        if (jobs > 0n && billable === 0n) continue;
+        const amount = billable + adjustment;
+        this.#add(month, { at: index, as: AS.event, amount, events: 1n, by: index });
+      }
+    }
     let [events, sum] = [0n, 0n];
     for (const { record, first } of this.#piles.records()) {
       const view = new DataView(record.buffer, record.byteOffset);

@@ -20,6 +20,7 @@ export function chargeOf(
   const { billing_month, compute_ms, machine_type, tracking, usage_month } = body;
   const { duration_ms, finished_at } = usage;
   const factor = card && machineFactor(card, machine_type);
+  const isWhole = factor === undefined || factor.text === body.factor;
   return {
     index,
     keys: {
@@ -30,7 +31,7 @@ export function chargeOf(
     },
     day: finished_at.slice(0, "YYYY-MM-DD".length),
     duration: BigInt(duration_ms),
-    gross: micro(factor === undefined ? compute_ms : charge(duration_ms, factor)),
+    gross: micro(isWhole ? compute_ms : charge(duration_ms, factor)),
     compute: micro(compute_ms),
     billable: body.not_billable === "",
   };
