@@ -10,6 +10,9 @@ const VERIFIERS = {
   replacement: new URL("test/start-worker.ts", import.meta.url).pathname,
 };
 
+/** What replaces a module of Node: nobody else may share its process. */
+const MOCKING = ["test/flow/log/seal-crash.test.ts"];
+
 export default defineConfig({
   test: {
     // Most of them wait for PostgreSQL or for a process: a worker for each core would leave cores idle.
@@ -34,7 +37,7 @@ export default defineConfig({
           name: "unit",
           include: [
             "test/{agent,audit}/**/*.test.ts",
-            "test/{config,custody,telemetry,tidy}.test.ts",
+            "test/{config*,custody,telemetry,tidy}.test.ts",
           ],
           globalSetup: "test/compile.ts",
           testTimeout: 60_000,
@@ -48,8 +51,21 @@ export default defineConfig({
             "test/{store,flow,http,command,controls}/**/*.test.ts",
             "test/embedded{,/**/*}.test.ts",
           ],
+          exclude: MOCKING,
+          // They import nearly all that there is: once per process instead of once per file.
+          isolate: false,
           pool: "forks",
           globalSetup: ["test/compile.ts", "test/template.ts", "test/threads.ts"],
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
+        },
+      },
+      {
+        test: {
+          name: "mocking",
+          include: MOCKING,
+          pool: "forks",
+          globalSetup: "test/template.ts",
           testTimeout: 60_000,
           hookTimeout: 60_000,
         },
@@ -78,6 +94,7 @@ export default defineConfig({
         test: {
           name: "alone",
           include: ["test/e2e/quota-chaos.test.ts"],
+          sequence: { groupOrder: 1 },
           pool: "forks",
           globalSetup: ["test/compile.ts", "test/template.ts"],
           testTimeout: 120_000,
