@@ -12,6 +12,7 @@ import { classCommand } from "./class.ts";
 import { creditRunCommand } from "./credit-run.ts";
 import { endingOf } from "./ending.ts";
 import { enrolCommand } from "./enrol.ts";
+import { feedCommand } from "./feed.ts";
 import { keyCommand } from "./key.ts";
 import { limitCommand } from "./limit.ts";
 import { logCommand } from "./log.ts";
@@ -66,6 +67,7 @@ export function minutebook(): Command {
     whatIfCommand(),
     quotaCommand(),
     reconcileCommand(),
+    feedCommand(),
     checkCommand(),
     accessCommand(),
     verificationCommand(),

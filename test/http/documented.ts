@@ -18,9 +18,14 @@ export function mediaTypeOf({ headers }: Answered): string {
   return (headers.get("content-type") ?? "").split(";")[0] ?? "";
 }
 
+/** One document, and not one in each line. */
+export function isJson(mediaType: string): boolean {
+  return /[/+]json$/.test(mediaType);
+}
+
 /** The body as its shape takes it: text is text. */
 export function bodyOf(answered: Answered): unknown {
-  return mediaTypeOf(answered).endsWith("json") ? JSON.parse(answered.text) : answered.text;
+  return isJson(mediaTypeOf(answered)) ? JSON.parse(answered.text) : answered.text;
 }
 
 /** @throws Error for a status or media type that the route does not have, and for any other shape */

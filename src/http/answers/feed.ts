@@ -93,7 +93,7 @@ function event<T extends FeedEvent["type"], D extends z.ZodType>(type: T, data: 
 }
 
 export const CloudEvent = exactly<FeedEvent>()(
-  z.discriminatedUnion("type", [
+  z.union([
     event("com.gitlab.billable_usage", UsageShape),
     event("example.minutebook.billable_usage_corrected", CorrectionShape),
     event("example.minutebook.month_closing", z.strictObject({ billing_month: MonthText })),

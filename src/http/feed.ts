@@ -1,0 +1,74 @@
+/** The feed of the Customers Portal: a page, or lines as they come; and its acknowledgements. */
+import type { IncomingMessage } from "node:http";
+import type { Socket } from "node:net";
+import { acknowledge } from "../flow/feed/acknowledge.ts";
+import { type FeedPage, feed, follow } from "../flow/feed/read.ts";
+import { preferred } from "./accept.ts";
+import { assertLog } from "./access.ts";
+import { answer, answerReceipt } from "./answer.ts";
+import type { Services } from "./app.ts";
+import { parsed, readJson } from "./body.ts";
+import { FeedSearch, LogAcknowledgement } from "./operations/shapes.ts";
+import type { Router } from "./router.ts";
+
+const SECOND = 1_000;
+
+export function feedRoutes(router: Router, { control, feeding }: Services): void {
+  router.guarded("GET /v1/feed", async ({ incoming, query }, caller) => {
+    const { log, cursor, limit, wait_s } = parsed(FeedSearch, query());
+    assertLog(caller, log);
+    const search = { log, cursor: BigInt(cursor), limit, waitMs: wait_s * SECOND };
+    const gone = departure(incoming);
+    const types = ["application/json", "application/x-ndjson"] as const;
+    if (preferred(incoming.headers.accept, types) === "application/json") {
+      return answer(200, await feed(feeding, search, gone));
+    }
+    return await answerLines(follow(feeding, search, gone));
+  });
+
+  router.guarded("POST /v1/feed/ack", async (ask, caller) => {
+    const { log, ...input } = await readJson(ask, LogAcknowledgement);
+    assertLog(caller, log);
+    const { differing, months, ...receipt } = await acknowledge(
+      control,
+      { log, by: caller.id },
+      input,
+    );
+    return answerReceipt(receipt, { months, differing });
+  });
+}
+
+/** By connection, over which many pages are asked for: one listener is enough for all of them. */
+const departures = new WeakMap<Socket, AbortSignal>();
+
+/** Nobody reads the answer any more. */
+function departure({ socket }: IncomingMessage): AbortSignal {
+  const known = departures.get(socket);
+  if (known !== undefined) return known;
+  const gone = new AbortController();
+  socket.once("close", () => gone.abort());
+  departures.set(socket, gone.signal);
+  return gone.signal;
+}
+
+/** The first page comes before the answer: what is wrong with the question is said by a status. */
+async function answerLines(pages: AsyncGenerator<FeedPage>): Promise<Response> {
+  const first = await pages.next();
+  return new Response(ReadableStream.from(lines(first, pages)), {
+    headers: { "content-type": "application/x-ndjson", "cache-control": "no-store" },
+  });
+}
+
+const encoder = new TextEncoder();
+
+/** A page at a time, when it is asked for: a reader that is slow has nothing gathered for it. */
+async function* lines(
+  first: IteratorResult<FeedPage, void>,
+  pages: AsyncGenerator<FeedPage>,
+): AsyncGenerator<Uint8Array> {
+  for (let page = first; !page.done; page = await pages.next()) {
+    const { as_of, events, next_cursor } = page.value;
+    const texts = [...events, { as_of, next_cursor }].map((line) => `${JSON.stringify(line)}\n`);
+    yield encoder.encode(texts.join(""));
+  }
+}

@@ -1,0 +1,221 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, readFileSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
+import type { Service } from "../../src/command/service.ts";
+import type { FeedEvent } from "../../src/core/feed/event.ts";
+import { minutebook } from "../command/terminal.ts";
+import { compiled } from "../compile.ts";
+import { reported } from "../flow/door.ts";
+import {
+  ask,
+  beside,
+  everybody,
+  type House,
+  newLog,
+  openHouse,
+  sealedSize,
+  tokenOf,
+} from "./house.ts";
+
+const CONSUMER = compiled(new URL("./feed-consumer.ts", import.meta.url));
+
+let house: House;
+/** Another process, which shows credits. */
+let other: Service;
+let log: string;
+let portal: string;
+let built = 0;
+
+beforeAll(async () => {
+  house = await openHouse();
+  other = await beside(house, undefined, { creditMinutes: 100 });
+  ({ log } = await newLog(house, "fed", 1));
+  portal = await tokenOf(["portal"], { logs: [log] });
+  await build(20);
+}, 60_000);
+afterAll(() => house.close());
+
+/** So many builds of a minute. @returns the size, all of it sealed */
+async function build(count: number): Promise<string> {
+  const reports = Array.from({ length: count }, () => {
+    built += 1;
+    return reported(1, log, { counter: String(built), job: { id: String(built) } });
+  });
+  const { status } = await ask(house, "POST /v1/reports", { json: { reports } });
+  expect(status).toBe(200);
+  return await sealedSize(house, log);
+}
+
+async function page(search = "", at: Pick<Service, "url"> = house) {
+  const { json } = await ask(at, `GET /v1/feed?log=${log}${search}`, { token: portal });
+  return json as unknown as { as_of: string; next_cursor: string; events: FeedEvent[] };
+}
+
+const jobsOf = (events: readonly FeedEvent[]): string[] =>
+  events.flatMap(({ data }) =>
+    "metadata" in data && "job_id" in data.metadata ? [data.metadata.job_id] : [],
+  );
+const jobs = (): string[] => Array.from({ length: built }, (_, i) => String(i + 1));
+
+test("every process tells the same events, and credits beside them where it was told what one is", async () => {
+  const [first, second] = [await page(), await page("", other)];
+  expect(jobsOf(first.events)).toEqual(jobs());
+  const bare = second.events.map((event) => {
+    if (event.type !== "com.gitlab.billable_usage") throw new Error("not usage");
+    const { credits, ...metadata } = event.data.metadata;
+    expect(credits).toBe("0.0100000000");
+    return { ...event, data: { ...event.data, metadata } };
+  });
+  expect(bare).toEqual(first.events);
+});
+
+test("pages taken in turn from two processes are all events once and in order", async () => {
+  const events: FeedEvent[] = [];
+  let cursor = "0";
+  for (let turn = 0; ; turn += 1) {
+    const found = await page(`&limit=3&cursor=${cursor}`, turn % 2 === 0 ? house : other);
+    events.push(...found.events);
+    cursor = found.next_cursor;
+    if (cursor === found.as_of) break;
+  }
+  expect(jobsOf(events)).toEqual(jobs());
+});
+
+test("whoever waits is answered as soon as a checkpoint brings something, and by another process too", async () => {
+  const { next_cursor } = await page();
+  const waiting = [house, other].map((at) => page(`&cursor=${next_cursor}&wait_s=30`, at));
+  await build(1);
+  for (const { events } of await Promise.all(waiting)) {
+    expect(jobsOf(events)).toEqual([String(built)]);
+  }
+});
+
+test("a stream is lines of events with a cursor behind each page, goes on with what comes, and ends when nothing does", async () => {
+  const headers = { authorization: `Bearer ${portal}`, accept: "application/x-ndjson" };
+  const response = await fetch(`${house.url}/v1/feed?log=${log}&limit=7&wait_s=2`, { headers });
+  expect(response.headers.get("content-type")).toBe("application/x-ndjson");
+  const text = response.text();
+  await build(2);
+  const lines = (await text)
+    .trimEnd()
+    .split("\n")
+    .map((line) => JSON.parse(line));
+  const cursors = lines.filter((line) => "next_cursor" in line);
+  expect(cursors.length).toBeGreaterThan(3);
+  expect(lines.at(-1)).toEqual(cursors.at(-1));
+  expect(jobsOf(lines.filter((line) => "specversion" in line))).toEqual(jobs());
+  const beyond = await fetch(`${house.url}/v1/feed?log=${log}&cursor=99999`, { headers });
+  expect(beyond.status).toBe(404);
+});
+
+test("whoever goes away while the service waits for them is waited for no longer", async () => {
+  const { next_cursor } = await page();
+  const gone = new AbortController();
+  const headers = { authorization: `Bearer ${portal}` };
+  const asked = `${other.url}/v1/feed?log=${log}&cursor=${next_cursor}&wait_s=30`;
+  const waiting = fetch(asked, { headers, signal: gone.signal }).catch(() => "gone");
+  await vi.waitUntil(async () => (await page("", other)).as_of === next_cursor);
+  gone.abort();
+  expect(await waiting).toBe("gone");
+});
+
+test("a consumer that is killed anywhere and started again has every event once and in order", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "minutebook-feed-"));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  const started = (at: Pick<Service, "url">): ChildProcess => {
+    const args = [CONSUMER, at.url, portal, log, folder];
+    const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
+    onTestFinished(() => void child.kill("SIGKILL"));
+    return child;
+  };
+  const killed: unknown[] = [];
+  for (const [pages, at] of [
+    [1, house],
+    [2, other],
+    [1, house],
+  ] as const) {
+    const child = started(at);
+    if (child.stdout === null) throw new Error("no output");
+    const ended = once(child, "exit");
+    let left: number = pages;
+    for await (const _ of createInterface({ input: child.stdout })) {
+      left -= 1;
+      if (left === 0) child.kill("SIGKILL");
+    }
+    killed.push((await ended)[1]);
+  }
+  expect(killed).toEqual(["SIGKILL", "SIGKILL", "SIGKILL"]);
+  const [status] = await once(started(other), "exit");
+  expect([status, existsSync(join(folder, "kept.json"))]).toEqual([0, true]);
+  const { events } = JSON.parse(readFileSync(join(folder, "kept.json"), "utf8"));
+  expect(jobsOf(events)).toEqual(jobs());
+}, 60_000);
+
+test("what a consumer states is answered with what the log counts, blocks its month while it differs, and shows in the day's report", async () => {
+  const up_to = (await page()).next_cursor;
+  const month = { billing_month: "2026-11-01", events: String(built) };
+  const ack = async (compute_ms: string, at: Pick<Service, "url"> = house) => {
+    const json = { log, consumer: "portal", up_to, months: [{ ...month, compute_ms }] };
+    return await ask(at, "POST /v1/feed/ack", { token: portal, json });
+  };
+  const token = await everybody();
+  const missing = async (): Promise<string> => {
+    const path = `GET /v1/months/${log}/2026-11-01`;
+    const { preconditions } = (await ask(house, path, { token })).json;
+    const found = (preconditions as Record<string, string>[]).find(({ code }) => code === "breaks");
+    return found?.["missing"] ?? "";
+  };
+  const right = `${built * 60_000}.000000`;
+  const wrong = await ack("60000.000000");
+  expect([wrong.status, wrong.json["differing"]]).toEqual([201, ["2026-11-01"]]);
+  expect(await missing()).toMatch(/^1 open/);
+  const day = `GET /v1/logs/${log}/completeness?day=2026-11-20`;
+  expect((await ask(house, day, { token })).json["acknowledged"]).toMatchObject([
+    { consumer: "portal", differing: ["2026-11-01"], index: wrong.json["index"], up_to },
+  ]);
+  const { status, json } = await ack(right);
+  expect([status, json["months"]]).toEqual([
+    201,
+    [{ ...month, compute_ms: right, counted_compute_ms: right, counted_events: month.events }],
+  ]);
+  expect(await missing()).toBe("");
+  expect((await ack(right, other)).status).toBe(200);
+  const finance = await tokenOf(["finance"], { logs: [log] });
+  const refused = await ask(house, "POST /v1/feed/ack", { token: finance, json: {} });
+  expect(refused.status).toBe(404);
+});
+
+test("minutebook feed prints the events from a cursor on, one on each line, and how to go on", async () => {
+  const given = { MINUTEBOOK_SERVER: house.url, MINUTEBOOK_TOKEN: portal };
+  const { status, stderr, stdout } = await minutebook(["feed", "--log", log], given);
+  const { events, next_cursor } = await page();
+  const lines = stdout
+    .trimEnd()
+    .split("\n")
+    .map((line) => JSON.parse(line));
+  expect([status, lines]).toEqual([0, events]);
+  expect(stderr).toContain(`go on with --from ${next_cursor}`);
+  const rest = await minutebook(["feed", "--log", log, "--from", next_cursor], given);
+  expect([rest.status, rest.stdout]).toEqual([0, ""]);
+  const wrong = await minutebook(["feed", "--log", log, "--from", "-1"], given);
+  expect(wrong.stderr).toContain("an index, as 1200.");
+});
+
+test("a service that stops ends what waits in it, and does not wait with it", async () => {
+  const leaving = await beside(house);
+  house.besides.splice(house.besides.indexOf(leaving), 1);
+  const headers = { authorization: `Bearer ${portal}`, accept: "application/x-ndjson" };
+  const asked = `${leaving.url}/v1/feed?log=${log}&limit=1000&wait_s=30`;
+  // Its first page is there: from now on it waits for another one.
+  const response = await fetch(asked, { headers });
+  const start = performance.now();
+  const [text] = await Promise.all([response.text(), leaving.stop()]);
+  expect(performance.now() - start).toBeLessThan(20_000);
+  const { next_cursor } = await page();
+  expect(JSON.parse(text.trimEnd().split("\n").at(-1) ?? "")).toMatchObject({ next_cursor });
+}, 60_000);
