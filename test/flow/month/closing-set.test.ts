@@ -1,10 +1,12 @@
 /** The files of a closed month: what its entry and its statement name, and what they all come to. */
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { run } from "../../../audit/command/program.ts";
 import { parseSignedComputeMs } from "../../../src/core/charge.ts";
 import type { EntryOf } from "../../../src/core/entry.ts";
 import { type Row, TABLES, type TableName } from "../../../src/core/export/tables.ts";
 import { parseCanonical } from "../../../src/core/json.ts";
 import { Statement } from "../../../src/core/month/statement.ts";
+import { formatVkey } from "../../../src/core/note.ts";
 import { encodeUtf8 } from "../../../src/core/text.ts";
 import { nextMonth } from "../../../src/core/unit.ts";
 import { CLOSING_SET, closingSet } from "../../../src/flow/export/closing-set.ts";
@@ -12,7 +14,7 @@ import { SOURCES } from "../../../src/flow/export/sources.ts";
 import { allocationsOf, packRollsOf } from "../../../src/flow/month/read.ts";
 import { usage } from "../../../src/flow/usage/usage.ts";
 import { statementPage } from "../../../src/web/statement.tsx";
-import { closeHouse, type House, ofKind, openHouse } from "../door.ts";
+import { closeHouse, type House, ofKind, openHouse, vkeyOf } from "../door.ts";
 import { rowsOf } from "../export/months.ts";
 import { type Build, type MonthDesk, openDesk } from "./desk.ts";
 
@@ -187,6 +189,19 @@ test("allocation and pack_rollforward are the rows of the closed month, and the 
   const about = { purchased_in: OCTOBER, expires_in: NOVEMBER, pack_id: "order-1" };
   const drawn = { bought_compute_ms: "300000.000000", drawn_compute_ms: "300000.000000" };
   expect(await rows("pack_rollforward", OCTOBER)).toMatchObject([{ ...about, ...drawn }]);
+});
+
+test("an auditor who has the archive alone makes the same files of the same months", async () => {
+  await desk.settle();
+  const { name, publicKey } = vkeyOf(desk.log);
+  let text = "";
+  const out = (more: string): void => {
+    text += more;
+  };
+  const vkey = ["--vkey", formatVkey(name, publicKey)];
+  const output = { out, err: () => undefined, progress: false };
+  expect(await run(["verify", house.archive, desk.log, ...vkey], output)).toBe(0);
+  expect(text).toMatch(/^PROVEN: all [0-9]+ entries, and nothing is open$/m);
 });
 
 test("rows of a month are not written again from entries that give another file", async () => {
