@@ -10,6 +10,8 @@ import {
   type Standing,
   type Sum,
 } from "../../../src/core/feed/acknowledgement.ts";
+import { Problem } from "../../../src/core/problem.ts";
+import { History } from "../history.ts";
 
 const MONTHS = ["2026-09-01", "2026-10-01", "2026-11-01"] as const;
 const sum = (events: bigint, computeMs: bigint): Sum => ({ events, computeMs });
@@ -131,4 +133,30 @@ test("a difference that goes on opens nothing, one that changes ends its break a
   expect(judgeAck(9n, of(0n), of(1n), open)).toEqual({ ended: [5n], opened: [] });
   const corrected = [{ index: 5n, month: "2026-11-01", state: "corrected" }] as const;
   expect(judgeAck(9n, of(1n), of(1n), corrected)).toMatchObject({ ended: [], opened: [{}] });
+});
+
+test("months that do not ascend, and a month that has not begun and has no events, are not admitted", () => {
+  const told = (...months: (Partial<AckMonth> & { billing_month: string })[]): string => {
+    const none = { compute_ms: "0.000000", counted_compute_ms: "0.000000" };
+    const body = {
+      ...{ by: "p", consumer: "portal", salt: "AAAAAAAAAAAAAAAAAAAAAA==", up_to: "1" },
+      months: months.map((each) => ({ ...none, counted_events: "0", events: "0", ...each })),
+    };
+    try {
+      new History().write("feed_ack", body);
+      return "admitted";
+    } catch (error) {
+      if (!(error instanceof Problem)) throw error;
+      return error.code;
+    }
+  };
+  const [september, october, november] = MONTHS.map((billing_month) => ({ billing_month }));
+  if (!september || !october || !november) throw new Error("no months");
+  expect(told(september, october, november)).toBe("admitted");
+  expect(told(october, september)).toBe("invalid-request");
+  expect(told(october, october)).toBe("invalid-request");
+  const december = { billing_month: "2026-12-01" };
+  expect(told(november, december)).toBe("unknown-month");
+  // Builds of a host whose clock is ahead, within the skew.
+  expect(told(november, { ...december, counted_events: "1" })).toBe("admitted");
 });
