@@ -1,4 +1,4 @@
-/** Rows of `entries`: one for each entry, or for each line of an adjustment. */
+/** Rows of `entries`: one for each entry, and behind an adjustment one for each of its lines. */
 import type { Cell, Row } from "../../src/core/export/tables.ts";
 import { encodeBase64 } from "../../src/core/text.ts";
 import type { ReadEntry, UsageEntry } from "../archive/block.ts";
@@ -12,13 +12,15 @@ export function entryRows(entry: ReadEntry, leaf: Uint8Array, built: Built | und
   const head = (line: Cell): Row => [String(index), line, kind, at, encodeBase64(leaf)];
   if (kind === "usage" && built !== undefined)
     return [[...head(null), ...usageCells(entry, built)]];
-  if (kind !== "adjustment") return [[...head(null), ...Array.from({ length: REST }, () => null)]];
-  const { billing_month } = entry.body;
-  return entry.body.lines.map(({ amount, namespace_id, project_id, usage_month }, line) => [
+  const own = [...head(null), ...Array.from({ length: REST }, () => null)];
+  if (kind !== "adjustment") return [own];
+  const { billing_month, lines } = entry.body;
+  const rows = lines.map(({ amount, namespace_id, project_id, usage_month }, line) => [
     ...head(String(line)),
     ...["hosted", null, project_id || null, namespace_id, null, null, null, null, null, null],
     ...[amount, null, usage_month, billing_month],
   ]);
+  return [own, ...rows];
 }
 
 function usageCells({ body }: UsageEntry, { report, runner: line }: Built): Cell[] {

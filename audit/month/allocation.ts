@@ -18,6 +18,12 @@ interface Figures {
   absorbed: bigint;
 }
 
+/** Draws packs for all that was used before a month: those of them that nobody has asked about yet. */
+export function drawBefore(quota: Quota, month: string, postings: readonly Posting[]): void {
+  const used = new Set(postings.map(({ usage_month }) => usage_month));
+  for (const each of [...used].sort()) if (each < month) termsOf(quota, each, postings);
+}
+
 /** In the order of usage months. Months are asked about in their order, all that were used in turn. */
 export function* allocate(
   quota: Quota,
@@ -27,10 +33,7 @@ export function* allocate(
   const months = [...new Set(postings.map(({ usage_month }) => usage_month)), month];
   for (const used of [...new Set(months)].sort()) {
     if (used > month) break;
-    const terms = quota.month(
-      used,
-      netOf(postings, used, (billing) => billing === used),
-    );
+    const terms = termsOf(quota, used, postings);
     const own = postings.filter((p) => p.usage_month === used && p.billing_month === month);
     if (own.length === 0) continue;
     const before = netOf(postings, used, (billing) => billing < month);
@@ -49,6 +52,13 @@ export function* allocate(
       usage_month: used,
     };
   }
+}
+
+function termsOf(quota: Quota, used: string, postings: readonly Posting[]): Terms {
+  return quota.month(
+    used,
+    netOf(postings, used, (billing) => billing === used),
+  );
 }
 
 function packOf({ amount, index }: Terms["drawn"][number]): AllocationLine["packs"][number] {

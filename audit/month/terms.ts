@@ -3,8 +3,8 @@ import type { Body } from "../../src/core/entry.ts";
 import type { Posting } from "../money/ledger.ts";
 import type { Closing } from "../prefix/state.ts";
 import { monthAfter } from "../rating.ts";
-import { type AllocationLine, allocate } from "./allocation.ts";
-import { type Limit, Quota, type Version } from "./quota.ts";
+import { type AllocationLine, allocate, drawBefore } from "./allocation.ts";
+import { above, type Limit, Quota, type Version } from "./quota.ts";
 import { type PackLine, rollPacks } from "./roll.ts";
 
 export type Account = Body<"account"> & { index: bigint };
@@ -56,8 +56,14 @@ export class Terms {
     const carried = new Map<readonly Version[], bigint>();
     for (const closing of closings) {
       const { month } = closing;
-      // Drawn before the month's own terms are asked for.
+      const atLast = new Map(packs.map((pack) => [pack, quota.spent(pack)]));
+      drawBefore(quota, month, postings);
       const spent = new Map(packs.map((pack) => [pack, quota.spent(pack)]));
+      // Months that are not cut off yet have used up of what the last one closed with.
+      for (const [pack, closed] of carried) {
+        const since = (spent.get(pack) ?? 0n) - (atLast.get(pack) ?? 0n);
+        carried.set(pack, above(closed - since));
+      }
       yield {
         closing,
         postings: postings.filter(({ billing_month }) => billing_month === month).sort(byUsage),

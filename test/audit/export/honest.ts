@@ -67,18 +67,19 @@ export function exportsOf(
   });
 }
 
-/** All entries, a row each, or one for each line of an adjustment. */
+/** All entries, a row each, and behind an adjustment one for each of its lines. */
 export function entryRowsOf(bytes: readonly Uint8Array[], entries: readonly Entry[]): Row[] {
   const cells = entries.flatMap((entry, at) => {
     const leaf = encodeBase64(leafHash(bytes[at] ?? new Uint8Array(), sha256));
     const head = { index: String(entry.index), kind: entry.kind, at: entry.at, leaf };
     const lines = linesOf(entry, entries);
     if (entry.kind === "adjustment") {
-      return entry.body.lines.map((said, line) => ({
+      const told = entry.body.lines.map((said, line) => ({
         ...{ ...head, line: String(line), tracking: "hosted", namespace_id: said.namespace_id },
         ...{ project_id: said.project_id, adjustment_compute_ms: said.amount },
         ...{ usage_month: said.usage_month, billing_month: entry.body.billing_month },
       }));
+      return [head, ...told];
     }
     const [built] = lines;
     if (entry.kind !== "usage" || built === undefined) return [head];
