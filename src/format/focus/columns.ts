@@ -33,6 +33,8 @@ const COLUMNS: readonly Definition[] = [
   text("ChargeFrequency"),
   column("ChargePeriodEnd", "instant"),
   column("ChargePeriodStart", "instant"),
+  // Always nothing: packs are no commitment. What is asked of ConsumedQuantity is asked by it, and readers look there.
+  money(orNull(text("CommitmentDiscountStatus"))),
   orNull(decimal("ConsumedQuantity", CONSUMED_PLACES)),
   orNull(text("ConsumedUnit")),
   money(decimal("ContractedCost", COST_PLACES)),

@@ -1,17 +1,26 @@
 /** The FOCUS file of a month, against the portal's and the packs' of the same, and as of any size. */
+import { randomBytes } from "node:crypto";
+import { mkdtempSync, rmSync } from "node:fs";
+import { writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import fc from "fast-check";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { parseSignedComputeMs } from "../../../src/core/charge.ts";
-import { type Row, TABLES } from "../../../src/core/export/tables.ts";
+import { type Page, type Row, TABLES } from "../../../src/core/export/tables.ts";
 import { unscaled } from "../../../src/core/export/totals.ts";
+import { ask } from "../../../src/flow/export/ask.ts";
+import { contentOf } from "../../../src/flow/export/content.ts";
 import { completed, focus } from "../../../src/flow/export/focus.ts";
 import { packRollforward } from "../../../src/flow/export/pack-rollforward.ts";
 import { portal } from "../../../src/flow/export/portal.ts";
 import { snapshot } from "../../../src/flow/usage/show.ts";
 import { PORTIONS } from "../../../src/format/focus/portions.ts";
-import { prices } from "../../format/focus/sample.ts";
+import { prices, sampleFile } from "../../format/focus/sample.ts";
 import { type FreshDatabase, freshDatabase } from "../../postgres.ts";
+import { clock } from "../history.ts";
 import { account } from "../money/entries.ts";
+import { openReader } from "./duckdb.ts";
 import { histories, MONTHS, rowsOf, Telling } from "./months.ts";
 
 type Named = Readonly<Record<string, string>>;
@@ -28,7 +37,11 @@ let logs = 0;
 beforeAll(async () => {
   db = await freshDatabase();
 });
-afterAll(() => db.drop());
+const folder = mkdtempSync(join(tmpdir(), "minutebook-focus-"));
+afterAll(async () => {
+  rmSync(folder, { recursive: true });
+  await db.drop();
+});
 
 function named(columns: readonly { name: string }[], rows: readonly Row[]): Named[] {
   return rows.map((row) => {
@@ -44,6 +57,10 @@ async function focusRows({ log, asOf, month }: Asked, known = PRICES): Promise<N
     for await (const page of pages) rows.push(...page);
     return named(columns, rows);
   });
+}
+
+async function* paged(rows: readonly Row[]): AsyncGenerator<Page> {
+  for (const row of rows) yield [row];
 }
 
 /** Whoever pays for everything that nobody else does. */
@@ -104,10 +121,57 @@ test("what is written after the index that it is of changes nothing of it", asyn
   expect(await read()).toEqual(before);
 });
 
+test.each(["csv", "parquet"] as const)(
+  "DuckDB reads the %s file to the same cells, and to the totals of its manifest",
+  async (format) => {
+    const { file, rows } = sampleFile();
+    const content = contentOf({ columns: file.columns, pages: paged(rows) }, format);
+    const path = join(folder, `focus.${format}`);
+    await writeFile(path, content.bytes);
+    const { totals } = await content.figures();
+    const reader = await openReader();
+    onTestFinished(() => reader.close());
+    const read = await reader[format](path, file.columns);
+    // It writes instants with the milliseconds that this file does not have.
+    const cells = read.map((row) =>
+      row.map((cell) => cell?.replace(/(?<=^.{19})\.000Z$/, "Z") || null),
+    );
+    expect(cells).toEqual(rows);
+    for (const [column, total] of Object.entries(totals)) {
+      const at = file.columns.findIndex(({ name }) => name === column);
+      const sum = read.reduce((all, row) => all + unscaled(row[at] || "0"), 0n);
+      expect(sum, column).toBe(unscaled(total));
+    }
+    expect(Object.keys(totals)).toEqual(expect.arrayContaining(["BilledCost", "x_ComputeMs"]));
+  },
+);
+
 test("a price list that is another one than it was asked for with makes no file", async () => {
   const asked = { log: "e".repeat(32), asOf: 1n, month: MONTHS[1] };
   const other = prices({ currency: "EUR" });
   await expect(focusRows(asked, other)).rejects.toMatchObject({ code: "other-prices" });
+});
+
+test("what is asked for is kept with its version and the hash of its prices, and called what it is", async () => {
+  const telling = new Telling(db, "c".repeat(32));
+  await telling.fold();
+  const { log } = telling.ledger;
+  const asking = { sql: db.writer, clock, random: randomBytes };
+  const wanted = { name: "focus", format: "csv", month: MONTHS[1] } as const;
+  const whose = { log, by: "p_finance" };
+  const [priced, bare] = [
+    await ask({ ...asking, prices: PRICES }, whose, { ...wanted, focus_version: "1.3" }),
+    await ask(asking, whose, wanted),
+  ];
+  const { month } = wanted;
+  expect(priced.parameters).toEqual({ month, focus_version: "1.3", prices_sha256: PRICES.sha256 });
+  expect(priced.file).toMatch(/^focus-2026-10-[0-9]+-v1\.3-priced\.csv$/);
+  expect(bare.parameters).toEqual({ month, focus_version: "1.2" });
+  expect(bare.file).toMatch(/^focus-2026-10-[0-9]+-v1\.2-quantities-not-conformant\.csv$/);
+  await expect(ask(asking, whose, { ...wanted, focus_version: "0.5" })).rejects.toMatchObject({
+    code: "invalid-request",
+    extension: { members: ["focus_version"] },
+  });
 });
 
 test("a charge that nobody is said to pay for makes no file, and says whose it is", async () => {

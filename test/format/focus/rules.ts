@@ -163,6 +163,8 @@ const OTHERS: Readonly<Record<string, Check>> = {
     is("ChargeCategory", "Purchase"),
     not(is("ChargeFrequency", "Usage-Based")),
   ),
+  // There is no CommitmentDiscountId.
+  "CommitmentDiscountStatus-C-003-C": none("CommitmentDiscountStatus"),
   "ConsumedQuantity-C-004-C": when(not(isUsage), none("ConsumedQuantity")),
   // As its text says. What the model checks under this id is the contrary (docs/focus.md).
   "ConsumedQuantity-C-006-C": when(all(isUsage, not(isCorrection)), given("ConsumedQuantity")),
