@@ -118,10 +118,23 @@ interface Target {
 function dialler(): (target: Target) => net.Socket {
   let turn = 0;
   return ({ host, port, path }) => {
-    if (path !== false) return net.connect({ path });
+    if (path !== false) return heard(net.connect({ path }));
     const index = turn++ % host.length;
     const name = host[index] ?? "localhost";
     const socket = net.connect({ host: name, port: port[index] ?? 5432, noDelay: true });
-    return Object.assign(socket, { host: name });
+    return Object.assign(heard(socket), { host: name });
   };
+}
+
+/**
+ * A server that ends a connection is an error to whoever waits for an answer on it. postgres.js 3.4.9 keeps the
+ * query that a connection died with: refused on that connection's next attempt, it takes the refusal for that
+ * query's, and the one that waits hears nothing for as long as the server refuses. Under TLS postgres.js takes
+ * all listeners away, and this one with them.
+ */
+function heard(socket: net.Socket): net.Socket {
+  return socket.once("end", () => {
+    const ended = new Error("the server ended the connection");
+    socket.emit("error", Object.assign(ended, { code: "CONNECTION_CLOSED" }));
+  });
 }

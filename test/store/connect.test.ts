@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { connect } from "../../src/store/connect.ts";
 import { type FreshDatabase, freshDatabase } from "../postgres.ts";
 
@@ -71,4 +71,33 @@ test("COPY over TCP does not wait for delayed acknowledgements", async () => {
   // Nagle's algorithm would cost 80 ms each; a machine that is busy otherwise makes some of them slow, not most.
   const median = took.sort((a, b) => a - b)[took.length / 2];
   expect(median).toBeLessThan(60);
+});
+
+test("a question is refused when the server refuses, also on a connection that died with another", async () => {
+  const { superuser, urls } = db;
+  const sql = connect(urls.reader, { max: 1, name: "dying" });
+  const [row] = await sql<{ name: string }[]>`select current_database() as name`;
+  const dying = expect(sql`select pg_sleep(60)`).rejects.toMatchObject({
+    code: "CONNECTION_CLOSED",
+  });
+  await vi.waitUntil(async () => {
+    const ended = await superuser`
+      select pg_terminate_backend(pid)
+      from pg_stat_activity
+      where application_name = 'dying' and query like '%pg_sleep%' and state = 'active'
+    `;
+    return ended.length > 0;
+  });
+  await dying;
+  const limit = (count: number) =>
+    superuser`alter database ${superuser(row?.name ?? "")} connection limit ${superuser.unsafe(String(count))}`;
+  await limit(0);
+  for (let again = 0; again < 3; again += 1) {
+    await expect(sql`select 1`).rejects.toMatchObject({
+      code: expect.stringMatching(/^(?:CONNECTION_CLOSED|53300)$/),
+    });
+  }
+  await limit(-1);
+  expect(await sql`select 1 as one`).toEqual([{ one: 1 }]);
+  await sql.end();
 });
