@@ -1,11 +1,13 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { parseSignedComputeMs } from "../../../src/core/charge.ts";
+import type { Sum } from "../../../src/core/feed/acknowledgement.ts";
 import { eventsOf, type FeedEvent } from "../../../src/core/feed/event.ts";
+import { SOURCES } from "../../../src/flow/export/sources.ts";
 import { countFed } from "../../../src/flow/feed/count.ts";
 import { type FeedSearch, feed, follow } from "../../../src/flow/feed/read.ts";
 import { openSealWatch, type SealWatch } from "../../../src/flow/feed/seal-watch.ts";
-import { charges } from "../../../src/store/charges.ts";
+import { snapshot } from "../../../src/flow/usage/show.ts";
 import { FedLog } from "../../core/feed/log.ts";
 import { type FreshDatabase, freshDatabase } from "../../postgres.ts";
 
@@ -112,22 +114,37 @@ test("pages follow each other until one has nothing, and the next is read only w
   expect([sizes.length > 3, sizes.at(-1)]).toEqual([true, 0]);
 });
 
-test("what the log counts of its events is what it charges and adjusts, by billing month, up to any size", async () => {
-  for (const upTo of [0n, 1n, 40n, ledger.size - 1n, ledger.size]) {
-    const rows = await db.reader<{ month: string; amount: string }[]>`
-      select billing_month as month, sum(compute_ms + adjustment_compute_ms)::text as amount
-      from (${charges(db.reader, LOG, { from: 0n, to: upTo })}) as charge
-      where not_billable = ''
-      group by billing_month`;
-    const counted = await countFed(db.reader, LOG, upTo);
-    const charged = rows.map(({ amount, month }) => [month, parseSignedComputeMs(amount)] as const);
-    expect(new Map([...counted].map(([month, { computeMs }]) => [month, computeMs]))).toEqual(
-      new Map(charged),
+/** By billing month, what the file for finance has of it as of a size; months of which nothing is billable left out. */
+async function exported(asOf: bigint): Promise<Map<string, bigint>> {
+  const sums = new Map<string, bigint>();
+  await snapshot(db.reader, async (tx) => {
+    const { columns, pages } = SOURCES.monthly_namespace({ tx, log: LOG, asOf, parameters: {} });
+    const [month, amount] = ["date", "billable_compute_ms"].map((asked) =>
+      columns.findIndex(({ name }) => name === asked),
     );
+    for await (const page of pages) {
+      for (const row of page) {
+        const key = row[month ?? -1] ?? "";
+        sums.set(key, (sums.get(key) ?? 0n) + parseSignedComputeMs(row[amount ?? -1] ?? ""));
+      }
+    }
+  });
+  return new Map([...sums].filter(([, sum]) => sum !== 0n));
+}
+
+test("T53: what the log counts of its events, and what they come to, is what the export has, up to any size", async () => {
+  for (const upTo of [0n, 1n, 40n, ledger.size - 1n, ledger.size]) {
     const told = expected.filter(({ sequence }) => BigInt(sequence.slice(0, 19)) < upTo);
-    const events = told.filter(({ data }) => "compute_ms" in data);
-    const all = [...counted.values()].reduce((sum, month) => sum + month.events, 0n);
-    expect(all).toBe(BigInt(events.length));
+    const events = told.flatMap(({ data }) => ("compute_ms" in data ? [data] : []));
+    const sums = new Map<string, Sum>();
+    for (const { billing_month, compute_ms } of events) {
+      const before = sums.get(billing_month) ?? { events: 0n, computeMs: 0n };
+      const computeMs = before.computeMs + parseSignedComputeMs(compute_ms);
+      sums.set(billing_month, { events: before.events + 1n, computeMs });
+    }
+    expect(await countFed(db.reader, LOG, upTo)).toEqual(sums);
+    const amounts = [...sums].map(([month, { computeMs }]) => [month, computeMs] as const);
+    expect(await exported(upTo)).toEqual(new Map(amounts));
   }
 });
 
