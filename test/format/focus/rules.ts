@@ -166,7 +166,7 @@ const OTHERS: Readonly<Record<string, Check>> = {
   // There is no CommitmentDiscountId.
   "CommitmentDiscountStatus-C-003-C": none("CommitmentDiscountStatus"),
   "ConsumedQuantity-C-004-C": when(not(isUsage), none("ConsumedQuantity")),
-  // As its text says. What the model checks under this id is the contrary (docs/focus.md).
+  // As its text says: the condition that the model has for it is the contrary.
   "ConsumedQuantity-C-006-C": when(all(isUsage, not(isCorrection)), given("ConsumedQuantity")),
   "ConsumedUnit-C-005-C": together("ConsumedQuantity", "ConsumedUnit").without,
   "ConsumedUnit-C-006-C": together("ConsumedQuantity", "ConsumedUnit").with,
