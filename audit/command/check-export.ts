@@ -1,5 +1,6 @@
 /** `minutebook-audit check-export`: a file for finance, held to its manifest and to the log. */
 import { type CheckedExport, checkExport } from "../export/check.ts";
+import { fileAt } from "../export/file/rows.ts";
 import { NotProven } from "../fetch/proven.ts";
 import { CannotLook, FINDINGS } from "../finding.ts";
 import { readFile, readTrust } from "../given.ts";
@@ -22,8 +23,9 @@ interface CheckExportOptions {
 const HELP = `
 Every row is made again from the entries, by an implementation of its own, and compared in its order; so are
 row count and control totals. The manifest must be signed as the log's, and name a root of its tree. Names
-(columns namespace_name and project_name) are on no log: they are not checked, which is said. Whether the
-entries themselves are what agents signed is for verify to say.
+(columns ending in _name) are on no log: they are not checked, which is said. Of a FOCUS file it
+is checked what each line's minutes were charged for, and that list and contracted cost are quantity times price:
+not the prices. Whether the entries themselves are what agents signed is for verify to say.
 
 Exit status: 0 the same as the log gives; 1 a finding, or the log is not what was signed; 2 could not look.
 
@@ -74,7 +76,7 @@ async function check(
   const bar = progressBar(output, id, "bundles");
   try {
     const checked = await checkExport(await place.open(id), {
-      ...{ log: id, file, manifest, note },
+      ...{ log: id, file: fileAt(file), manifest, note },
       ...{ vkeys: keysOf(id, vkeys), verify: verifyNow, hash: sha256, openPiles: spill.open },
       ...(bar && { onProgress: bar.update }),
     });
@@ -96,12 +98,14 @@ function printChecked({ findings, manifest, missed, unchecked }: CheckedExport):
   const lines = [
     ...(manifest === undefined ? [] : [`${name}${month} of log ${log}, as of ${as_of}`]),
     findings.count === 0
-      ? `SAME: ${rows} rows follow from the log's entries, each cell as it stands`
+      ? `SAME: ${rows} rows follow from the log's entries`
       : `FOUND: ${findings.count} differences`,
     ...findings.listed.map(({ code, detail }) => `  ${code}: ${detail} (${FINDINGS[code]})`),
     ...(findings.count > findings.listed.length ? ["  and more"] : []),
     ...(missed === undefined ? [] : [`  not looked at to the end: ${missed}`]),
-    ...(unchecked.length > 0 ? [`NOT CHECKED: ${unchecked.join(", ")}: names are on no log`] : []),
+    ...(unchecked.length > 0
+      ? [`NOT CHECKED, for the log does not say it: ${unchecked.join(", ")}`]
+      : []),
   ];
   return `${printable(lines.join("\n"))}\n`;
 }

@@ -5,7 +5,7 @@ import { Findings } from "../finding.ts";
 import { AdjustedUsage, adjustedMonth } from "../money/adjusted.ts";
 import { Ledger } from "../money/ledger.ts";
 import { type Figure, figuresOf } from "../money/state.ts";
-import { Terms } from "../month/terms.ts";
+import { type MonthShare, Terms } from "../month/terms.ts";
 import { Telling } from "../month/told.ts";
 import type { Closing } from "../prefix/state.ts";
 import { chargeOf } from "../tally/charge.ts";
@@ -19,6 +19,9 @@ import type { Built } from "./rated.ts";
 
 /** Those that are told of all entries together, and not one by one. */
 export type BookName = Exclude<TableName, "entries">;
+
+/** Told, before the rows of a month, what it comes to for each namespace. */
+export type TellShare = (namespace: string, share: MonthShare, terms: Terms) => void;
 
 export class Book {
   readonly #open: OpenPiles;
@@ -60,7 +63,7 @@ export class Book {
   }
 
   /** Of a billing month as of its cut-off, where it has one, and else as if it were cut off now. Once. */
-  *rows(name: BookName, month: string | undefined): Generator<Row> {
+  *rows(name: BookName, month: string | undefined, tell?: TellShare): Generator<Row> {
     this.#adjusted.check(new Findings(), (adjusted) => this.#charges.adjust(adjusted));
     const charges = this.#charges;
     switch (name) {
@@ -70,7 +73,7 @@ export class Book {
       case "allocation":
       case "pack_rollforward":
       case "portal":
-        yield* this.#rowsOfMonth(name, month ?? "");
+        yield* this.#rowsOfMonth(name, month ?? "", tell);
         break;
       default:
         yield* monthlyRows(
@@ -81,7 +84,11 @@ export class Book {
     }
   }
 
-  *#rowsOfMonth(name: "allocation" | "pack_rollforward" | "portal", month: string): Generator<Row> {
+  *#rowsOfMonth(
+    name: "allocation" | "pack_rollforward" | "portal",
+    month: string,
+    tell?: TellShare,
+  ): Generator<Row> {
     const closings = this.#closingsTo(month);
     const closing = closings.at(-1);
     if (closing === undefined) return;
@@ -90,6 +97,7 @@ export class Book {
     for (const [namespace, postings] of this.#ledger.namespaces(new Findings())) {
       const share = [...terms.months(namespace, postings, closings)].at(-1);
       if (share === undefined) continue;
+      tell?.(namespace, share, terms);
       if (name === "allocation") yield* allocationRows(namespace, share);
       else if (name === "pack_rollforward") yield* packRows(namespace, share, terms);
       else portal.share(namespace, share);

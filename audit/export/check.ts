@@ -13,17 +13,16 @@ import { CannotLook, endedBy, Findings } from "../finding.ts";
 import type { Source } from "../source.ts";
 import { compareRows } from "./compare.ts";
 import { creditsOf } from "./credits.ts";
-import { digestOf, READ } from "./file/rows.ts";
-import { Unreadable } from "./file/unreadable.ts";
-import { givenRows } from "./given.ts";
+import type { ExportFile } from "./export-file.ts";
+import { checkFocus } from "./focus/check.ts";
+import { bookOf, givenRows } from "./given.ts";
 import { BESIDE_THE_LOG, CREDITS, columnsOf, openManifest } from "./manifest.ts";
-
 import { Totals } from "./totals.ts";
+import { Unreadable } from "./unreadable.ts";
 
 export interface CheckOptions extends NewestOptions {
   log: string;
-  /** The file's path. */
-  file: string;
+  file: ExportFile;
   manifest: Uint8Array;
   note: Uint8Array;
   hash: Sha256;
@@ -50,33 +49,26 @@ export async function checkExport(source: Source, options: CheckOptions): Promis
     return { manifest: undefined, unchecked: [], findings };
   }
   if (manifest.log !== log) throw new CannotLook(`the manifest is of log ${manifest.log}`);
-  const { name } = manifest;
-  if (name === "focus") throw new CannotLook("FOCUS files are not made again by this version");
   await compareBytes(file, manifest, findings);
-  const columns = columnsOf(manifest);
-  if (columns === undefined) {
-    findings.add(
-      "export-manifest",
-      {},
-      `${name} has other columns: ${manifest.columns.join(", ")}`,
-    );
-    return { manifest, unchecked: [], findings };
-  }
-  const unchecked = manifest.columns.filter((column) => BESIDE_THE_LOG.has(column));
+  let unchecked: string[] = [];
   try {
     const proven = await openLog(source, manifest, options, findings);
-    await compareContent(proven, { ...options, manifest, name, columns }, findings);
+    unchecked = await compareContent(proven, { ...options, manifest }, findings);
     return { manifest, unchecked, findings };
   } catch (error) {
     return { manifest, unchecked, findings, missed: endedBy(error, findings) };
   }
 }
 
-async function compareBytes(file: string, manifest: Manifest, findings: Findings): Promise<void> {
-  const { bytes, sha256 } = await digestOf(file);
+async function compareBytes(
+  file: ExportFile,
+  manifest: Manifest,
+  findings: Findings,
+): Promise<void> {
+  const { bytes, sha256 } = await file.digest();
   if (String(bytes) === manifest.bytes && sha256 === manifest.sha256) return;
   const detail = `${bytes} bytes of SHA-256 ${sha256}, not ${manifest.bytes} of ${manifest.sha256}`;
-  findings.add("export-file", { path: file }, detail);
+  findings.add("export-file", { path: file.name }, detail);
 }
 
 /** Under the newest checkpoint, of which the manifest's must be an earlier state. */
@@ -108,46 +100,69 @@ async function openLog(
 
 interface Comparing extends Omit<CheckOptions, "manifest"> {
   manifest: Manifest;
-  name: TableName;
-  columns: readonly Column[];
 }
 
+/** @returns columns that were not looked at */
 async function compareContent(
   proven: Proven,
   comparing: Comparing,
   findings: Findings,
-): Promise<void> {
-  const { columns, file, manifest, name } = comparing;
-  const totals = new Totals(columns);
+): Promise<string[]> {
+  const { manifest } = comparing;
   const onLog = ({ body }: EntryOf<"log">): void => {
     const { platform, unique_id } = manifest.instance;
     if (platform === body.platform && unique_id === body.unique_id) return;
     findings.add("export-root", {}, `of ${unique_id} (${platform}), and the log is another's`);
   };
-  const given = counted(givenRows(proven, { ...comparing, onLog }), comparing, totals);
+  const giving = { ...comparing, onLog };
+  const { name } = manifest;
+  if (name === "focus") {
+    return await checkFocus(await bookOf(proven, giving), comparing, findings);
+  }
+  const columns = columnsOf(manifest);
+  if (columns === undefined) {
+    findings.add(
+      "export-manifest",
+      {},
+      `${name} has other columns: ${manifest.columns.join(", ")}`,
+    );
+    return manifest.columns;
+  }
+  const totals = new Totals(columns);
+  const given = counted(givenRows(proven, { ...giving, name }), { columns, manifest, totals });
+  await compareTable(given, { ...comparing, name, columns }, findings);
+  totals.check(manifest, findings);
+  return manifest.columns.filter((column) => BESIDE_THE_LOG.has(column));
+}
+
+interface Table extends Comparing {
+  name: TableName;
+  columns: readonly Column[];
+}
+
+async function compareTable(
+  given: AsyncIterable<Row>,
+  { columns, file, manifest, name }: Table,
+  findings: Findings,
+): Promise<void> {
+  const rows = file.rows(manifest.format, columns);
   const order = { columns, order: ORDER[name], beside: BESIDE_THE_LOG };
   try {
-    for await (const { detail, row } of compareRows(
-      READ[manifest.format](file, columns),
-      given,
-      order,
-    )) {
-      findings.add("export-row", { path: file }, `row ${row}: ${detail}`);
+    for await (const { detail, row } of compareRows(rows, given, order)) {
+      findings.add("export-row", { path: file.name }, `row ${row}: ${detail}`);
     }
   } catch (error) {
     if (!(error instanceof Unreadable)) throw error;
-    findings.add("export-file", { path: file }, error.message);
-    // What the manifest says is held to the log all the same.
+    findings.add("export-file", { path: file.name }, error.message);
+    // What the manifest counts and sums is held to the log all the same.
     for await (const _ of given);
   }
-  totals.check(manifest, findings);
 }
 
 /** With what is derived of them, and as they go by. */
 async function* counted(
   rows: AsyncIterable<Row>,
-  { columns, manifest }: Comparing,
-  totals: Totals,
+  { columns, manifest, totals }: { columns: readonly Column[]; manifest: Manifest; totals: Totals },
 ): AsyncGenerator<Row> {
   const minutes = BigInt(manifest.parameters.credit_minutes ?? 0);
   const billable = columns.findIndex(({ name }) => name === "billable_compute_ms");

@@ -13,7 +13,6 @@ import { entryRows } from "./entries.ts";
 import { Rated } from "./rated.ts";
 
 interface Giving {
-  name: TableName;
   manifest: Manifest;
   hash: Sha256;
   openPiles: OpenPiles;
@@ -23,17 +22,30 @@ interface Giving {
 }
 
 /** @throws NotProven, and CannotLook for an entry that cannot be read */
-export async function* givenRows(proven: Proven, giving: Giving): AsyncGenerator<Row> {
-  const { manifest, name, openPiles, hash } = giving;
+export async function* givenRows(
+  proven: Proven,
+  { name, ...giving }: Giving & { name: TableName },
+): AsyncGenerator<Row> {
+  const { hash, manifest } = giving;
+  if (name !== "entries") {
+    const book = await bookOf(proven, giving);
+    yield* book.rows(name, manifest.parameters.month);
+    return;
+  }
   const from = BigInt(manifest.parameters.from ?? 0);
   const rated = new Rated();
-  const book = new Book(openPiles);
   for await (const { entry, bytes } of entriesOf(proven, giving)) {
     const built = rated.take(entry);
-    if (name !== "entries") book.take(entry, built);
-    else if (entry.index >= from) yield* entryRows(entry, leafHash(bytes, hash), built);
+    if (entry.index >= from) yield* entryRows(entry, leafHash(bytes, hash), built);
   }
-  if (name !== "entries") yield* book.rows(name, manifest.parameters.month);
+}
+
+/** All entries that the manifest is as of. @throws as `givenRows` */
+export async function bookOf(proven: Proven, giving: Giving): Promise<Book> {
+  const rated = new Rated();
+  const book = new Book(giving.openPiles);
+  for await (const { entry } of entriesOf(proven, giving)) book.take(entry, rated.take(entry));
+  return book;
 }
 
 async function* entriesOf(

@@ -4,7 +4,7 @@ import { pipeline } from "node:stream";
 import { CsvError, parse } from "csv-parse";
 import type { Column, Row } from "../../../src/core/export/tables.ts";
 import { readCell } from "../csv.ts";
-import { Unreadable } from "./unreadable.ts";
+import { Unreadable } from "../unreadable.ts";
 
 /** Far above any row of ours: a quote that nobody closes must not fill memory. */
 const ROW_CHARS_MAX = 4 * 1024 * 1024;

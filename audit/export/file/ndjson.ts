@@ -2,7 +2,7 @@
 import { createReadStream } from "node:fs";
 import type { Cell, Column, Row } from "../../../src/core/export/tables.ts";
 import { decodeUtf8 } from "../../../src/core/text.ts";
-import { Unreadable } from "./unreadable.ts";
+import { Unreadable } from "../unreadable.ts";
 
 const NEWLINE = 0x0a;
 /** Far above any row of ours. */

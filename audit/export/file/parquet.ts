@@ -7,7 +7,7 @@ import {
   type SchemaElement,
 } from "hyparquet";
 import type { Cell, Column, Row } from "../../../src/core/export/tables.ts";
-import { Unreadable } from "./unreadable.ts";
+import { Unreadable } from "../unreadable.ts";
 
 const DAY_MS = 86_400_000;
 

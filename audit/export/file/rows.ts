@@ -1,23 +1,30 @@
-/** The rows of a file in the form that its manifest names, and the bytes that it is. */
+/** A file on disk, in the form that its manifest names. */
 import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
 import type { Column, Format, Row } from "../../../src/core/export/tables.ts";
 import { CannotLook } from "../../finding.ts";
+import type { ExportFile } from "../export-file.ts";
 import { readCsv } from "./csv.ts";
 import { readNdjson } from "./ndjson.ts";
 import { readParquet } from "./parquet.ts";
 
 type Read = (path: string, columns: readonly Column[]) => AsyncGenerator<Row>;
 
-/** Each throws `Unreadable` where the file is of another form. */
-export const READ: Readonly<Record<Format, Read>> = {
+const READ: Readonly<Record<Format, Read>> = {
   csv: readCsv,
   ndjson: readNdjson,
   parquet: readParquet,
 };
 
-/** @throws CannotLook where the file cannot be read */
-export async function digestOf(path: string): Promise<{ bytes: bigint; sha256: string }> {
+export function fileAt(path: string): ExportFile {
+  return {
+    name: path,
+    digest: async () => await digestOf(path),
+    rows: (format, columns) => READ[format](path, columns),
+  };
+}
+
+async function digestOf(path: string): Promise<{ bytes: bigint; sha256: string }> {
   const hash = createHash("sha256");
   let bytes = 0n;
   try {

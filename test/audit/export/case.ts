@@ -132,7 +132,7 @@ export interface Asked {
   rows?: readonly Row[];
 }
 
-const WRITE = { csv: writeCsv, ndjson: writeNdjson, parquet: writeParquet };
+export const WRITE = { csv: writeCsv, ndjson: writeNdjson, parquet: writeParquet };
 
 export async function exported(log: TestLog, asked: Asked): Promise<Exported> {
   const { asOf = log.size, format = "csv", name, parameters = {} } = asked;

@@ -241,7 +241,7 @@ test("names are on no log: that they were not checked is said, and all else is",
     const ended = await check(await exported(log, { ...asked, format, rows: named }));
     expect(ended).toMatchObject({
       exit: 0,
-      out: expect.stringContaining("NOT CHECKED: namespace_name, project_name"),
+      out: expect.stringContaining("does not say it: namespace_name, project_name"),
     });
   }
   const wrong = named.map((row) => row.with(4, "self_managed"));
