@@ -38,12 +38,22 @@ export async function call<T>(api: Api, method: Method, path: string, body?: unk
 
 /** The body of the answer as it came; throws as `call` does. */
 export async function ask(
+  api: Api,
+  method: Method,
+  path: string,
+  asked: { accept: string; body?: unknown },
+): Promise<string> {
+  return await (await open(api, method, path, asked)).text();
+}
+
+/** The answer as its head is there, and its body is still to come; throws as `call` does. */
+export async function open(
   { server, token }: Api,
   method: Method,
   path: string,
-  { accept, body }: { accept: string; body?: unknown },
-): Promise<string> {
-  const headers = { authorization: `Bearer ${token}`, accept };
+  { accept, body, headers: more }: Asked,
+): Promise<Response> {
+  const headers = { authorization: `Bearer ${token}`, accept, ...more };
   const request =
     body === undefined
       ? { method, headers }
@@ -55,9 +65,14 @@ export async function ask(
   const response = await fetch(new URL(path, server), request).catch((error: unknown) => {
     throw new CommandError("unreachable", `${server}${reasonOf(error)}`, { cause: error });
   });
-  const text = await response.text();
-  if (response.ok) return text;
-  throw problemOf(response.status, text);
+  if (response.ok) return response;
+  throw problemOf(response.status, await response.text());
+}
+
+interface Asked {
+  accept: string;
+  body?: unknown;
+  headers?: Readonly<Record<string, string>>;
 }
 
 /** fetch says only that it failed; its cause knows why. */

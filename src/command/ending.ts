@@ -34,7 +34,16 @@ const UNREACHABLE = new Set([
 ]);
 
 /** Of node:fs, for a path that is wrong or not ours. */
-const FILES = new Set(["EACCES", "EISDIR", "ENOENT", "ENOTDIR", "EPERM"]);
+const FILES = new Set([
+  "EACCES",
+  "EEXIST",
+  "EISDIR",
+  "ENOENT",
+  "ENOSPC",
+  "ENOTDIR",
+  "EPERM",
+  "EROFS",
+]);
 
 /** Of node:net, for an address to listen at that is taken or not ours. */
 const LISTENING = new Set(["EADDRINUSE", "EADDRNOTAVAIL"]);

@@ -14,6 +14,9 @@ export type CommandCode =
   | "unexpected-answer"
   /** A decision that the story is about was made without knowing enough. */
   | "quota-undecided"
+  /** What was fetched is not the file of its manifest, or where it is to go takes no files. */
+  | "not-whole"
+  | "unwritable"
   /** A file that cannot be read, or does not have the shape. */
   | "unreadable-file";
 

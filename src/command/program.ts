@@ -12,6 +12,7 @@ import { classCommand } from "./class.ts";
 import { creditRunCommand } from "./credit-run.ts";
 import { endingOf } from "./ending.ts";
 import { enrolCommand } from "./enrol.ts";
+import { exportCommand, exportsCommand } from "./export.ts";
 import { feedCommand } from "./feed.ts";
 import { keyCommand } from "./key.ts";
 import { limitCommand } from "./limit.ts";
@@ -67,6 +68,8 @@ export function minutebook(): Command {
     whatIfCommand(),
     quotaCommand(),
     reconcileCommand(),
+    exportCommand(),
+    exportsCommand(),
     feedCommand(),
     checkCommand(),
     accessCommand(),

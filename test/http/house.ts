@@ -236,5 +236,5 @@ export async function statementOf(house: House, log: string, month: string): Pro
     const { status, text } = await ask(house, path, { token });
     return status === 200 ? text : undefined;
   };
-  return await vi.waitUntil(served, { timeout: 20_000, interval: 200 });
+  return await vi.waitUntil(served, { timeout: 60_000, interval: 200 });
 }

@@ -150,9 +150,9 @@ export function parseManifest(json: string): Manifest {
   return Manifest.parse(parseCanonical(encodeUtf8(json)));
 }
 
-function manifestIn({ error, manifest, state }: ExportRow): string {
+function manifestIn({ error, manifest }: ExportRow): string {
   if (error !== null) throw new Problem("export-failed", { error });
-  if (manifest === null) throw new Problem("export-pending", { state });
+  if (manifest === null) throw new Problem("export-pending");
   return manifest;
 }
 

@@ -47,6 +47,8 @@ export const Problem = z.strictObject({
   /** Of a month: what it waits for, and the entry that closed it. */
   missing: z.array(z.string()).exactOptional(),
   closed: IntegerText.exactOptional(),
+  /** Of an export that could not be made: why. */
+  error: NonEmptyText.exactOptional(),
   /** Of 429, as its header says. */
   retry_after_s: IntegerText.exactOptional(),
   /** Of an unexpected error. */
