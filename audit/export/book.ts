@@ -11,6 +11,7 @@ import type { Closing } from "../prefix/state.ts";
 import { chargeOf } from "../tally/charge.ts";
 import type { OpenPiles } from "../tally/piles.ts";
 import type { Charge } from "../tally/usage.ts";
+import { Allocations } from "./allocated.ts";
 import { Charges } from "./charges.ts";
 import { monthlyRows } from "./monthly.ts";
 import { accountRows, allocationRows, packRows } from "./owed.ts";
@@ -93,16 +94,18 @@ export class Book {
     const closing = closings.at(-1);
     if (closing === undefined) return;
     const terms = new Terms(this.#told);
-    const portal = new Portal(this.#open, terms, closing);
+    const allocations = new Allocations(this.#open);
     for (const [namespace, postings] of this.#ledger.namespaces(new Findings())) {
       const share = [...terms.months(namespace, postings, closings)].at(-1);
       if (share === undefined) continue;
       tell?.(namespace, share, terms);
       if (name === "allocation") yield* allocationRows(namespace, share);
       else if (name === "pack_rollforward") yield* packRows(namespace, share, terms);
-      else portal.share(namespace, share);
+      else allocations.add(0, namespace, share.allocations);
     }
-    if (name === "portal") yield* portal.rows(this.#charges);
+    if (name !== "portal") return;
+    const portal = new Portal({ open: this.#open, terms, closing });
+    yield* portal.rows(this.#charges, allocations.of(0));
   }
 
   /** In the order of months, the month's own last. */

@@ -6,6 +6,7 @@ import type { Findings } from "../finding.ts";
 import type { ClosedMonth, Money } from "../money/state.ts";
 import type { MonthShare, Terms } from "../month/terms.ts";
 import type { OpenPiles } from "../tally/piles.ts";
+import { Allocations } from "./allocated.ts";
 import type { Charges } from "./charges.ts";
 import { csvLine } from "./csv.ts";
 import { MONTHLY, monthlyRows } from "./monthly.ts";
@@ -44,70 +45,74 @@ class Hashed {
   }
 }
 
-/** One month's, while namespaces go by. */
-class ClosingSet {
-  readonly #open: OpenPiles;
-  readonly #terms: Terms;
-  readonly #month: ClosedMonth;
-  readonly #allocation = new Hashed("allocation");
-  readonly #packs = new Hashed("pack_rollforward");
-  readonly #portal: Portal;
-
-  constructor(open: OpenPiles, terms: Terms, month: ClosedMonth) {
-    this.#open = open;
-    this.#terms = terms;
-    this.#month = month;
-    this.#portal = new Portal(open, terms, month.closing);
-  }
-
-  share(namespace: string, share: MonthShare): void {
-    this.#allocation.take(allocationRows(namespace, share));
-    this.#packs.take(packRows(namespace, share, this.#terms));
-    this.#portal.share(namespace, share);
-  }
-
-  check(charges: Charges, accounts: Money["accounts"], findings: Findings): void {
-    const { body, closing, index } = this.#month;
-    const posted = { charges, months: [closing.month] };
-    const made = [
-      this.#allocation,
-      this.#packs,
-      new Hashed("account_map").take(accountRows(accounts, closing.index)),
-      new Hashed("portal").take(this.#portal.rows(charges)),
-      ...MONTHLY.map((name) => new Hashed(name).take(monthlyRows(name, posted, this.#open))),
-    ].map((file) => file.end());
-    const named = body.exports.map(({ name }) => name).join(", ");
-    const all = made.map(({ name }) => name).sort();
-    if (named !== all.join(", ")) {
-      findings.add(
-        "export-differs",
-        { index },
-        `the month's files are ${all.join(", ")}, not ${named}`,
-      );
-    }
-    for (const file of made) {
-      const said = body.exports.find(({ name }) => name === file.name);
-      if (said === undefined || (said.rows === file.rows && said.sha256 === file.sha256)) continue;
-      const detail = `${file.name}: ${said.rows} rows, ${said.sha256}; not ${file.rows}, ${file.sha256}`;
-      findings.add("export-differs", { index }, detail);
-    }
-  }
+/** One month's files of which nothing has to wait until all namespaces have gone by. */
+interface Told {
+  month: ClosedMonth;
+  allocation: Hashed;
+  packs: Hashed;
 }
 
 /** Of all closed months, in their order. */
 export class ClosingSets {
-  readonly #sets: readonly ClosingSet[];
+  readonly #open: OpenPiles;
+  readonly #terms: Terms;
+  readonly #told: readonly Told[];
+  readonly #allocations: Allocations;
 
   constructor(open: OpenPiles, terms: Terms, closed: readonly ClosedMonth[]) {
-    this.#sets = closed.map((month) => new ClosingSet(open, terms, month));
+    this.#open = open;
+    this.#terms = terms;
+    this.#allocations = new Allocations(open);
+    this.#told = closed.map((month) => ({
+      month,
+      allocation: new Hashed("allocation"),
+      packs: new Hashed("pack_rollforward"),
+    }));
   }
 
   /** What the month at this place comes to for a namespace, in the order of their numbers. */
   share(namespace: string, share: MonthShare, place: number): void {
-    this.#sets[place]?.share(namespace, share);
+    this.#told[place]?.allocation.take(allocationRows(namespace, share));
+    this.#told[place]?.packs.take(packRows(namespace, share, this.#terms));
+    this.#allocations.add(place, namespace, share.allocations);
   }
 
   check(charges: Charges, accounts: Money["accounts"], findings: Findings): void {
-    for (const set of this.#sets) set.check(charges, accounts, findings);
+    for (const [place, { allocation, month, packs }] of this.#told.entries()) {
+      const { closing } = month;
+      const [open, terms] = [this.#open, this.#terms];
+      const portal = new Portal({ open, terms, closing });
+      const allocated = this.#allocations.of(place);
+      const posted = { charges, months: [closing.month] };
+      const made = [
+        ...[allocation, packs],
+        new Hashed("account_map").take(accountRows(accounts, closing.index)),
+        new Hashed("portal").take(portal.rows(charges, allocated)),
+        ...MONTHLY.map((name) => new Hashed(name).take(monthlyRows(name, posted, open))),
+      ];
+      compare(
+        month,
+        made.map((file) => file.end()),
+        findings,
+      );
+    }
+  }
+}
+
+function compare({ body, index }: ClosedMonth, made: readonly Named[], findings: Findings): void {
+  const named = body.exports.map(({ name }) => name).join(", ");
+  const all = made
+    .map(({ name }) => name)
+    .sort()
+    .join(", ");
+  if (named !== all) {
+    findings.add("export-differs", { index }, `the month's files are ${all}, not ${named}`);
+  }
+  for (const file of made) {
+    const said = body.exports.find(({ name }) => name === file.name);
+    if (said === undefined || (said.rows === file.rows && said.sha256 === file.sha256)) continue;
+    const given = `${file.rows}, ${file.sha256}`;
+    const detail = `${file.name}: ${said.rows} rows, ${said.sha256}; not ${given}`;
+    findings.add("export-differs", { index }, detail);
   }
 }

@@ -3,11 +3,12 @@
  * implementation of its own.
  */
 import type { Row } from "../../src/core/export/tables.ts";
-import type { MonthShare, Terms } from "../month/terms.ts";
+import type { Terms } from "../month/terms.ts";
 import type { Closing } from "../prefix/state.ts";
 import type { OpenPiles } from "../tally/piles.ts";
-import { dayOfNumber, micro, monthNumber, writeMicro } from "../tally/record.ts";
+import { dayOfNumber, writeMicro } from "../tally/record.ts";
 import { Ranks } from "../tally/texts.ts";
+import type { Allocated } from "./allocated.ts";
 import type { Charges } from "./charges.ts";
 import { type Basins, dealer } from "./deal.ts";
 import { Fold, type Key, type Sum } from "./fold.ts";
@@ -26,13 +27,19 @@ const NO_DAY = 2n ** 32n - 1n;
 /** jobs, duration, gross, compute, adjustment, billable; of an allocation its basins, and zeros. */
 const AMOUNTS = 6;
 
+interface Parts {
+  open: OpenPiles;
+  terms: Terms;
+  closing: Closing;
+}
+
 export class Portal {
   readonly #fold: Fold<Part>;
   readonly #terms: Terms;
   readonly #closing: Closing;
   readonly #accounts: Ranks;
 
-  constructor(open: OpenPiles, terms: Terms, closing: Closing) {
+  constructor({ closing, open, terms }: Parts) {
     const pileOf = ({ account }: Key<Part>): number => Number(account);
     this.#fold = new Fold(open, { parts: PARTS, amounts: AMOUNTS, pileOf });
     this.#terms = terms;
@@ -40,23 +47,24 @@ export class Portal {
     this.#accounts = new Ranks(["", ...terms.accountNames()]);
   }
 
-  /** What a namespace's month was split into: of all namespaces before `rows`. */
-  share(namespace: string, { allocations }: MonthShare): void {
-    for (const { absorbed, included, overage, packs, usage_month } of allocations) {
-      const pack = packs.reduce((sum, { drawn }) => sum + micro(drawn), 0n);
-      const basins = [micro(included), pack, micro(overage), micro(absorbed)];
-      const key = {
-        ...this.#payer(namespace),
-        namespace: BigInt(namespace),
-        usage_month: BigInt(monthNumber(usage_month)),
-        ...{ day: ALLOCATION, project: 0n, machine: 0n, tracking: 0n },
-      };
+  /** In their order, once. `allocated` is what the month was split into, of all namespaces. */
+  *rows(charges: Charges, allocated: Iterable<Allocated>): Generator<Row> {
+    const machines = new Ranks(charges.machines.all);
+    for (const { basins, namespace, usage_month } of allocated) {
+      const none = { day: ALLOCATION, project: 0n, machine: 0n, tracking: 0n };
+      const key = { ...this.#payer(String(namespace)), namespace, usage_month, ...none };
       this.#fold.add(key, 0n, [...basins, 0n, 0n]);
+    }
+    this.#fill(charges, machines);
+    let deal = dealer([0n, 0n, 0n, 0n]);
+    for (const sum of this.#fold.sums()) {
+      const [included = 0n, pack = 0n, overage = 0n, absorbed = 0n] = sum.amounts;
+      if (sum.key.day === ALLOCATION) deal = dealer([included, pack, overage, absorbed]);
+      else yield this.#row(sum, machines, deal);
     }
   }
 
-  *rows(charges: Charges): Generator<Row> {
-    const machines = new Ranks(charges.machines.all);
+  #fill(charges: Charges, machines: Ranks): void {
     for (const charge of charges.posted(this.#closing.month)) {
       const { adjustment, billable, compute, day, duration, gross, jobs } = charge;
       const key = {
@@ -66,12 +74,6 @@ export class Portal {
         machine: machines.place(charges.machines.text(charge.machine)),
       };
       this.#fold.add(key, charge.index, [jobs, duration, gross, compute, adjustment, billable]);
-    }
-    let deal = dealer([0n, 0n, 0n, 0n]);
-    for (const sum of this.#fold.sums()) {
-      const [included = 0n, pack = 0n, overage = 0n, absorbed = 0n] = sum.amounts;
-      if (sum.key.day === ALLOCATION) deal = dealer([included, pack, overage, absorbed]);
-      else yield this.#row(sum, machines, deal);
     }
   }
 
