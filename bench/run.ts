@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { append } from "./append.ts";
 import { audit } from "./audit.ts";
+import { exports } from "./export.ts";
 import { type Context, openHistories } from "./history.ts";
 import { logs } from "./logs.ts";
 import { holds, type Row, ratioOf, table } from "./measure.ts";
@@ -33,6 +34,7 @@ const ROWS: Readonly<Record<string, Bench>> = {
   refresh,
   seal,
   logs,
+  export: exports,
 };
 
 const { values, positionals } = parseArgs({
@@ -43,6 +45,7 @@ const { values, positionals } = parseArgs({
     rounds: { type: "string" },
     large: { type: "string" },
     small: { type: "string" },
+    exported: { type: "string" },
     folder: { type: "string", default: tmpdir() },
   },
 });
@@ -85,12 +88,13 @@ async function measured(named: [string, Bench][]): Promise<Row[]> {
 }
 
 function sizes(): Sizes {
-  const { rounds, large, small } = values;
+  const { exported, rounds, large, small } = values;
   return {
     ...(values.quick ? QUICK : FULL),
     ...(rounds !== undefined && { rounds: Number(rounds) }),
     ...(large !== undefined && { large: Number(large) }),
     ...(small !== undefined && { small: Number(small) }),
+    ...(exported !== undefined && { exported: Number(exported) }),
   };
 }
 

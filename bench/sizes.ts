@@ -24,6 +24,8 @@ export interface Sizes {
   logs: number;
   busyLogs: number;
   trafficSeconds: number;
+  /** Entries of one export. */
+  exported: number;
 }
 
 export const FULL: Sizes = {
@@ -42,6 +44,7 @@ export const FULL: Sizes = {
   logs: 2_000,
   busyLogs: 200,
   trafficSeconds: 30,
+  exported: 1_000_000,
 };
 
 /** To see that every row runs; too short to judge by. */
@@ -61,6 +64,7 @@ export const QUICK: Sizes = {
   logs: 200,
   busyLogs: 20,
   trafficSeconds: 5,
+  exported: 50_000,
 };
 
 /** One run of the benchmarks. */
