@@ -34,7 +34,7 @@ export function openManifest(
 }
 
 /** Of the directory of names, which is no part of the log. */
-const NAMES: readonly Column[] = ["namespace_name", "project_name"].map((name) => {
+const NAMES: readonly Column[] = ["namespace_name", "project_name", "runner_name"].map((name) => {
   return { name, type: "text", nullable: true };
 });
 export const CREDITS: Column = { name: "credits", type: "decimal", places: 10 };

@@ -89,6 +89,9 @@ const GUARDED = {
   "GET /v1/exports/:log/:export/manifest.note": [...EXPORTERS, "portal"],
   "GET /v1/exports/:log/:export/file": [...EXPORTERS, "portal"],
 
+  "PUT /v1/names/:log": ["platform"],
+  "DELETE /v1/names/:log/:kind/:id": ["platform", "operator"],
+
   "GET /v1/feed": [...EXPORTERS, "portal"],
   "POST /v1/feed/ack": ["portal"],
 

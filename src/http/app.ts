@@ -22,6 +22,7 @@ import { financeRoutes } from "./finance.ts";
 import { holdRoutes } from "./holds.ts";
 import { logRoutes } from "./log.ts";
 import { type Monthing, monthRoutes } from "./months.ts";
+import { nameRoutes } from "./names.ts";
 import { notificationRoutes } from "./notifications.ts";
 import { openapiDocument } from "./openapi.ts";
 import { operatorRoutes } from "./operator.ts";
@@ -74,6 +75,7 @@ export function createApp(services: Services): Hono<{ Bindings: HttpBindings }> 
   monthRoutes(router, services);
   exportRoutes(router, services);
   feedRoutes(router, services);
+  nameRoutes(router, services);
   creditRoutes(router, services);
   readerRoutes(router, services);
   holdRoutes(router, services);

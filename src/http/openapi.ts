@@ -3,6 +3,7 @@ import { STATUS_CODES } from "node:http";
 import { z } from "zod";
 import { PROBLEMS } from "../core/problem.ts";
 import { IntegerText, Kid, LogId, MonthText } from "../core/unit.ts";
+import { NamedId } from "../flow/names/put.ts";
 import { ACCESS, ROUTES, type Route } from "./access.ts";
 import type { AnyCode } from "./answers/problem.ts";
 import type { Document } from "./answers/process.ts";
@@ -72,6 +73,7 @@ const PATH_SHAPES: Readonly<Record<string, z.ZodType>> = {
   id: IntegerText,
   index: IntegerText,
   kid: Kid,
+  kind: NamedId.shape.kind,
   month: MonthText,
   namespace: IntegerText,
   size: IntegerText,

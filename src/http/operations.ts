@@ -8,6 +8,7 @@ import { FINANCE } from "./operations/finance.ts";
 import { HOLDS } from "./operations/holds.ts";
 import { LOG } from "./operations/log.ts";
 import { MONTHS } from "./operations/months.ts";
+import { NAMES } from "./operations/names.ts";
 import { NOTIFICATIONS } from "./operations/notifications.ts";
 import type { Operation } from "./operations/operation.ts";
 import { OPERATOR } from "./operations/operator.ts";
@@ -29,6 +30,7 @@ export const OPERATIONS: Readonly<Record<Route, Operation>> = {
   ...MONTHS,
   ...EXPORTS,
   ...FEED,
+  ...NAMES,
   ...READER,
   ...HOLDS,
   ...QUOTA,

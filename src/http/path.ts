@@ -8,8 +8,8 @@ import { PageSearch } from "./operations/shapes.ts";
 import type { Ask } from "./router.ts";
 
 /** @throws Problem `not-found`: what cannot be the name of anything is missing like anything else */
-export function member<T extends z.ZodType>(shape: T, text: string): z.infer<T> {
-  const { data, success } = shape.safeParse(text);
+export function member<T extends z.ZodType>(shape: T, said: unknown): z.infer<T> {
+  const { data, success } = shape.safeParse(said);
   if (!success) throw new Problem("not-found");
   return data;
 }

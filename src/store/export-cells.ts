@@ -1,6 +1,7 @@
 /** Columns of a query as the cells of a file: texts that say the same in every session (core/export/tables.ts). */
 import type { Cell, Column, Page } from "../core/export/tables.ts";
-import type { Sql } from "./connect.ts";
+import type { Sql, Transaction } from "./connect.ts";
+import { pagesOf } from "./pages.ts";
 
 type Query = ReturnType<Sql["unsafe"]>;
 
@@ -9,7 +10,7 @@ const PAGE_ROWS = 1_000;
 
 /** Cells of rows whose alias is `row`, as a list for `select`. */
 export function cellsOf(columns: readonly Column[]): string {
-  return columns.map((column) => `(${textOf(column)})::text`).join(", ");
+  return columns.map((column) => `(${textOf(column)})::text as "${column.name}"`).join(", ");
 }
 
 /** The same for COPY as CSV, where a text that a spreadsheet takes for a formula begins with an apostrophe. */
@@ -38,10 +39,12 @@ function guarded(text: string): string {
     end`;
 }
 
-/** Rows of `cellsOf`, a page at a time. A reader that stops early leaves nothing open. */
-export async function* pagesOf(query: Query): AsyncGenerator<Page> {
-  const pages = query.values().cursor(PAGE_ROWS) as AsyncIterable<Cell[][]>;
-  yield* pages;
+/** Rows of `cellsOf`, a page at a time, between which the transaction is free for other queries. */
+export async function* cellPages(tx: Transaction, query: Query): AsyncGenerator<Page> {
+  // All rows are wanted, and not the first ones soon, which is what a cursor is planned for.
+  await tx`select set_config('cursor_tuple_fraction', '1', true)`;
+  const pages = pagesOf<Record<string, Cell>>(tx, query, PAGE_ROWS);
+  for await (const page of pages) yield page.map((row) => Object.values(row));
 }
 
 /** A text in a query that takes no parameters. */

@@ -3,7 +3,7 @@ import { type Page, TABLES } from "../core/export/tables.ts";
 import type { Figures } from "../core/export/totals.ts";
 import type { Transaction } from "./connect.ts";
 import { copyPieces } from "./copy.ts";
-import { cellsOf, csvCellsOf, literal, pagesOf } from "./export-cells.ts";
+import { cellPages, cellsOf, csvCellsOf, literal } from "./export-cells.ts";
 
 /** Entries from … to−1 of a log. */
 interface Range {
@@ -17,7 +17,7 @@ const PIECE_ENTRIES = 10_000n;
 const PIECE_LINES = 10_000;
 
 export function entryPages(tx: Transaction, range: Range): AsyncIterable<Page> {
-  return pagesOf(tx.unsafe(rowsOf(range, cellsOf(TABLES.entries))));
+  return cellPages(tx, tx.unsafe(rowsOf(range, cellsOf(TABLES.entries))));
 }
 
 /** The same rows as CSV, each line ended by LF; whole lines at a time. */

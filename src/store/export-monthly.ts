@@ -2,7 +2,7 @@
 import { type Page, TABLES, type TableName } from "../core/export/tables.ts";
 import { charges } from "./charges.ts";
 import type { Transaction } from "./connect.ts";
-import { cellsOf, pagesOf } from "./export-cells.ts";
+import { cellPages, cellsOf } from "./export-cells.ts";
 import { countOf, SHOWN, type Shown } from "./recounts.ts";
 
 export type MonthlyName = Extract<TableName, `monthly_${string}`>;
@@ -35,8 +35,11 @@ export function monthlyPages(
     select *
     from (${charges(tx, log, { from: 0n, to: below })}) as charge
     where ${month === undefined ? tx`true` : tx`billing_month = ${month}`}`;
-  return pagesOf(tx`
+  return cellPages(
+    tx,
+    tx`
     select ${tx.unsafe(cellsOf(TABLES[name]))}
     from (${countOf(tx, SHOWN[shown], source)}) as row
-    order by ${tx.unsafe(order)}`);
+    order by ${tx.unsafe(order)}`,
+  );
 }

@@ -135,7 +135,8 @@ export async function setDelivered(sql: Reader, { log, id }: Key, at: Date): Pro
 
 /**
  * What has ended, the oldest first: asked for before an instant and not kept for good; or on a schedule, and
- * failed before another one: what removes it lets it be asked for again.
+ * failed before another one; or with names, of which one was erased since, by whichever process's clock. What
+ * removes those of a schedule lets them be asked for again.
  */
 export async function listExpired(
   sql: Reader,
@@ -147,6 +148,9 @@ export async function listExpired(
     from exports
     where not kept and asked_at < ${before.asked} and state <> 'pending'
       or origin is not null and state = 'failed' and ended_at < ${before.failed}
+      or state <> 'pending' and parameters like '%"names":true%' and asked_at < (
+        select erased_at + interval '1 minute' from name_erasures where log = exports.log
+      )
     order by number
     limit ${limit}`;
 }

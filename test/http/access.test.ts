@@ -68,6 +68,7 @@ function concrete(route: Route, log = mine): string {
     .replace("credit_runs/:index", `credit_runs/${runs[log] ?? "1"}`)
     .replace(":index", proposals[log] ?? "1")
     .replace(":kid", kidOf(1))
+    .replace(":kind", "project")
     .replace(":month", MONTH)
     .replace(":namespace", "7")
     .replace(":size", size)
@@ -91,6 +92,7 @@ const QUERIES: Partial<Record<Route, string>> = {
 const DONE: readonly Route[] = [
   "POST /v1/months/:log/:month/finish",
   "POST /v1/logs/:log/credit_runs/:index/apply",
+  "DELETE /v1/names/:log/:kind/:id",
 ];
 
 /** Of a request whose body says nothing, from somebody who may: it was looked at. */

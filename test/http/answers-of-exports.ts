@@ -21,5 +21,10 @@ export async function askOfExports(tell: Tell, { log }: { log: string }): Promis
   const beyond = { log, name: "entries", format: "csv", as_of: "999999999" };
   await tell("POST /v1/exports", { json: beyond });
   await tell(`GET /v1/exports?log=${log}`);
+  const named = { kind: "namespace", id: "7", name: "=Seven" };
+  for (const names of [[named], [named, named]]) {
+    await tell(`PUT /v1/names/${log}`, { json: { names } });
+  }
+  await tell(`DELETE /v1/names/${log}/namespace/7`);
   await tell(`GET /v1/exports/${log}/${"0".repeat(32)}/file`);
 }

@@ -94,6 +94,7 @@ const OpenApi = z.strictObject({
       get: Operation.exactOptional(),
       post: Operation.exactOptional(),
       put: Operation.exactOptional(),
+      delete: Operation.exactOptional(),
     }),
   ),
   components: z.strictObject({
@@ -109,7 +110,7 @@ export const document = OpenApi.parse(JSON.parse(JSON.stringify(openapiDocument(
 export function operation(route: Route): Operation {
   const [method, path = ""] = route.split(" ");
   const item = document.paths[path.replaceAll(/:([a-z]+)/g, "{$1}")];
-  const found = item?.[method?.toLowerCase() as "get" | "post" | "put"];
+  const found = item?.[method?.toLowerCase() as "get" | "post" | "put" | "delete"];
   if (found === undefined) throw new Error(`the document has no ${route}`);
   return found;
 }

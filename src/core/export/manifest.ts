@@ -20,7 +20,7 @@ export const Parameters = z.strictObject({
   from: IntegerText.exactOptional(),
   /** The billing month. */
   month: MonthText.exactOptional(),
-  /** With the names of namespaces and projects, which are no part of the log. */
+  /** With the names of namespaces, projects and runners, which are no part of the log. */
   names: z.literal(true).exactOptional(),
   /** Compute minutes that are one credit: a figure that is derived besides. */
   credit_minutes: IntegerText.exactOptional(),

@@ -10,11 +10,12 @@ import { type ExportFiles, ExportFilesError } from "../../store/export-files.ts"
 import { type ExportRow, endExport, lockExport, setProgress } from "../../store/exports.ts";
 import { listLogs } from "../../store/logs.ts";
 import { transact } from "../../store/transact.ts";
+import { limitTransaction } from "../../store/transaction.ts";
 import type { Clock } from "../clock.ts";
 import { failureOf } from "../log/failure.ts";
-import { bePatient } from "../month/patience.ts";
 import { decodedAs } from "../usage/show.ts";
 import { contentOf } from "./content.ts";
+import { named } from "./named.ts";
 import { askedFor, keptAt } from "./read.ts";
 import type { Source } from "./source.ts";
 
@@ -30,6 +31,10 @@ export interface Making {
   signal: AbortSignal;
 }
 
+/** Of a log of any length. Nobody queues at a transaction that only reads. */
+const STATEMENT_MS = 3_600_000;
+/** While files are written: whoever is stopped for longer leaves the export to another process. */
+const IDLE_MS = 600_000;
 /** Between two words of how far it is: each is a version of the row. */
 const PROGRESS_MS = 1_000;
 
@@ -68,12 +73,14 @@ async function makeIn(
   told: (bytes: bigint) => void,
 ): Promise<Made | undefined> {
   if (!(await lockExport(tx, row))) return undefined;
-  await bePatient(tx);
+  await limitTransaction(tx, { statement: STATEMENT_MS, idle: IDLE_MS });
   const { format, name, parameters } = askedFor(row);
   const source = sources[name];
   if (source === undefined) throw new Error(`exports: nothing makes ${name}`);
   const { log, as_of: asOf } = row;
-  const sheet = source({ tx, log, asOf, parameters });
+  const origin = { tx, log, asOf, parameters };
+  const bare = source(origin);
+  const sheet = parameters.names ? named(bare, origin) : bare;
   const content = contentOf(sheet, format);
   const digest = createHash("sha256");
   let bytes = 0n;
@@ -110,6 +117,11 @@ async function instanceOf(tx: Transaction, log: string): Promise<Manifest["insta
   if (listed === undefined) throw new Error("exports: of no log");
   const { platform, unique_id } = decodedAs("log", listed.genesis).body;
   return { platform, unique_id };
+}
+
+/** What failed so still waits. */
+export function mayPass(error: unknown): boolean {
+  return codeOf(error) === undefined;
 }
 
 /** Undefined for what may pass. Whatever else there is would be the same again, so that it is said. */

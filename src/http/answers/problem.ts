@@ -49,6 +49,8 @@ export const Problem = z.strictObject({
   closed: IntegerText.exactOptional(),
   /** Of an export that could not be made: why. */
   error: NonEmptyText.exactOptional(),
+  /** Of an acknowledgement that goes backwards: how far the consumer's newest one reaches. */
+  up_to: IntegerText.exactOptional(),
   /** Of 429, as its header says. */
   retry_after_s: IntegerText.exactOptional(),
   /** Of an unexpected error. */
