@@ -4,9 +4,11 @@ import { once } from "node:events";
 import { rename, writeFile } from "node:fs/promises";
 import { get, type IncomingMessage } from "node:http";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { Statement } from "../../src/core/month/statement.ts";
+import { parseManifest } from "../../src/flow/export/read.ts";
 import { reported } from "../flow/door.ts";
-import { ask, type House, newLog, openHouse, sealedSize, tokenOf } from "./house.ts";
+import { ask, closedMonth, type House, newLog, openHouse, sealedSize, tokenOf } from "./house.ts";
 import { type MadeExport, madeExport } from "./made-export.ts";
 
 const BUILDS = 300;
@@ -121,6 +123,19 @@ test("each read of a file is in the access log, with who and which", async () =>
     order by at desc, number desc
     limit 1`;
   expect(row).toEqual({ roles: "auditor", target: `${made.path}/file`, status: 206 });
+});
+
+test("the files of a closed month are made by the service itself, to the hashes that the statement has", async () => {
+  const { exports } = Statement.parse(JSON.parse(await closedMonth(house, log, "2026-10-01")));
+  const manifests = await vi.waitUntil(
+    async () => {
+      const rows = await house.database.reader<{ manifest: string }[]>`
+        select manifest from exports where log = ${log} and kept and state = 'done' order by name`;
+      return rows.length === exports.length && rows.map(({ manifest }) => parseManifest(manifest));
+    },
+    { timeout: 40_000, interval: 200 },
+  );
+  expect(manifests.map(({ name, rows, sha256 }) => ({ name, rows, sha256 }))).toEqual(exports);
 });
 
 test("what failed says why, and can be asked for again", async () => {

@@ -1,9 +1,11 @@
 /** Makes what was asked for, one after the other; processes share the work. */
 import { setTimeout as delay } from "node:timers/promises";
 import { listPending } from "../../store/exports.ts";
-import { type Making, make } from "./make.ts";
+import { type Making, make, mayPass } from "./make.ts";
 
 const INTERVAL_MS = 1_000;
+/** What could not be made is long perhaps, and begins anew. */
+const RETRY_MS = 30_000;
 
 export interface MakeLoop extends Making {
   onFailure: (error: unknown, log?: string) => void;
@@ -15,21 +17,26 @@ export interface MakeLoop extends Making {
 export async function makeLoop(loop: MakeLoop): Promise<void> {
   const { intervalMs = INTERVAL_MS, onFailure, onRound, signal } = loop;
   while (!signal.aborted) {
-    await makePending(loop).catch(onFailure);
+    let left = false;
+    const failed: MakeLoop["onFailure"] = (error, log) => {
+      left ||= mayPass(error);
+      onFailure(error, log);
+    };
+    await makePending(loop, failed).catch(failed);
     onRound();
-    await delay(intervalMs, undefined, { signal }).catch(() => undefined);
+    await delay(left ? RETRY_MS : intervalMs, undefined, { signal }).catch(() => undefined);
   }
 }
 
 /** All that waits now, the oldest first. */
-async function makePending(loop: MakeLoop): Promise<void> {
-  const { onFailure, signal, sql } = loop;
+async function makePending(loop: MakeLoop, failed: MakeLoop["onFailure"]): Promise<void> {
+  const { signal, sql } = loop;
   for (let after = 0n; !signal.aborted; ) {
     const [row] = await listPending(sql, after, 1);
     if (row === undefined) return;
     after = row.number;
     await make(loop, row).catch((error: unknown) => {
-      if (!signal.aborted) onFailure(error, row.log);
+      if (!signal.aborted) failed(error, row.log);
     });
   }
 }
