@@ -88,7 +88,12 @@ const MEMBERS: Readonly<Record<ExportName, Partial<Record<Member, "needed" | "po
   account_map: { names: "possible" },
   allocation: { month: "needed", names: "possible" },
   entries: { from: "possible", names: "possible" },
-  focus: { month: "needed", focus_version: "possible", prices_sha256: "possible" },
+  focus: {
+    month: "needed",
+    names: "possible",
+    focus_version: "possible",
+    prices_sha256: "possible",
+  },
   monthly_hosted_runner: { month: "possible", names: "possible" },
   monthly_namespace: { month: "possible", names: "possible" },
   monthly_project: { month: "possible", names: "possible" },

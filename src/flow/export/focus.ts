@@ -11,14 +11,15 @@ import { packName } from "../../core/pack.ts";
 import type { Prices } from "../../core/price.ts";
 import { Problem } from "../../core/problem.ts";
 import type { PackFact, QuotaFacts } from "../../core/quota/quota.ts";
-import { chargesOf, type Sale, saleOf } from "../../format/focus/charge.ts";
+import { type Charge, chargesOf, type Sale, saleOf } from "../../format/focus/charge.ts";
 import { FOCUS_VERSIONS, type FocusVersion, focusColumns } from "../../format/focus/columns.ts";
-import { FocusFile, NO_NAMES } from "../../format/focus/file.ts";
+import { FocusFile, type Names } from "../../format/focus/file.ts";
 import { type Pack, PackDeal } from "../../format/focus/packs.ts";
 import { type Line, lineOf, partsOf } from "../../format/focus/portions.ts";
 import { readPayers } from "../../store/accounts.ts";
 import { listLogs } from "../../store/logs.ts";
 import { readPackNamespaces } from "../../store/month-figures.ts";
+import { readNames } from "../../store/names.ts";
 import { endOf } from "../month/conditions.ts";
 import type { CutOff } from "../month/cut-off.ts";
 import { split } from "../month/split.ts";
@@ -91,15 +92,13 @@ async function* pages(
       open = { namespace, deal };
       return chargesOf(line, partsOf(line, deal), month);
     });
-    yield file.rows(charges, NO_NAMES);
+    yield file.rows(charges, await namesOf(origin, charges));
   }
   const withPacks = await readPackNamespaces(tx, log, cutOff.index);
   for (let from = 0; from < withPacks.length; from += BATCH) {
     const sales = await salesOf(origin, cutOff, withPacks.slice(from, from + BATCH));
-    yield file.rows(
-      sales.map((sale) => saleOf(sale, month)),
-      NO_NAMES,
-    );
+    const charges = sales.map((sale) => saleOf(sale, month));
+    yield file.rows(charges, await namesOf(origin, charges));
   }
 }
 
@@ -165,6 +164,22 @@ function packAt(versions: readonly PackFact[], index: bigint): Pack {
   if (version === undefined) throw new Error("focus: drawn from no pack");
   const { pack, purchased_in } = version;
   return { index, purchased_in, isGranted: pack.startsWith(GRANTED) };
+}
+
+/** Of what these are about; none, where they were not asked for. */
+async function namesOf(
+  { tx, log, parameters }: Origin,
+  charges: readonly Charge[],
+): Promise<Names> {
+  const ids = charges.flatMap(({ namespace_id, project_id }) => [
+    { kind: "namespace", id: namespace_id } as const,
+    ...(project_id === null ? [] : [{ kind: "project", id: project_id } as const]),
+  ]);
+  const rows = parameters.names === undefined ? [] : await readNames(tx, log, ids);
+  const of = (kind: string) => {
+    return new Map(rows.filter((row) => row.kind === kind).map(({ id, name }) => [id, name]));
+  };
+  return { namespaces: of("namespace"), projects: of("project") };
 }
 
 async function instanceOf({ tx, log }: Origin): Promise<string> {

@@ -27,7 +27,6 @@ export interface Names {
   namespaces: ReadonlyMap<string, string>;
   projects: ReadonlyMap<string, string>;
 }
-export const NO_NAMES: Names = { namespaces: new Map(), projects: new Map() };
 
 const DAY_MS = 86_400_000;
 const DAY_LENGTH = "YYYY-MM-DD".length;

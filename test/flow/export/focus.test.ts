@@ -7,6 +7,7 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { parseSignedComputeMs } from "../../../src/core/charge.ts";
+import type { Parameters } from "../../../src/core/export/manifest.ts";
 import { type Page, type Row, TABLES } from "../../../src/core/export/tables.ts";
 import { unscaled } from "../../../src/core/export/totals.ts";
 import { ask } from "../../../src/flow/export/ask.ts";
@@ -16,6 +17,7 @@ import { packRollforward } from "../../../src/flow/export/pack-rollforward.ts";
 import { portal } from "../../../src/flow/export/portal.ts";
 import { snapshot } from "../../../src/flow/usage/show.ts";
 import { PORTIONS } from "../../../src/format/focus/portions.ts";
+import { putNames } from "../../../src/store/names.ts";
 import { prices, sampleFile } from "../../format/focus/sample.ts";
 import { type FreshDatabase, freshDatabase } from "../../postgres.ts";
 import { clock } from "../history.ts";
@@ -49,9 +51,12 @@ function named(columns: readonly { name: string }[], rows: readonly Row[]): Name
   });
 }
 
-async function focusRows({ log, asOf, month }: Asked, known = PRICES): Promise<Named[]> {
+async function focusRows(
+  { log, asOf, ...asked }: Asked & Pick<Parameters, "names">,
+  known = PRICES,
+): Promise<Named[]> {
   return await snapshot(db.reader, async (tx) => {
-    const parameters = completed("focus", { month }, PRICES);
+    const parameters = completed("focus", asked, PRICES);
     const { columns, pages } = focus(known)({ tx, log, asOf, parameters });
     const rows: Row[] = [];
     for await (const page of pages) rows.push(...page);
@@ -145,6 +150,31 @@ test.each(["csv", "parquet"] as const)(
     expect(Object.keys(totals)).toEqual(expect.arrayContaining(["BilledCost", "x_ComputeMs"]));
   },
 );
+
+test("namespaces and projects are called what the directory says, where names are asked for", async () => {
+  const telling = new Telling(db, "b".repeat(32));
+  payForAll(telling);
+  const [choices = []] = fc.sample(histories, { numRuns: 1, seed: 6 });
+  for (const choice of choices.filter(({ kind }) => kind === "build")) telling.tell(choice);
+  await telling.fold();
+  const { log, size: asOf } = telling.ledger;
+  await putNames(db.writer, log, [
+    { kind: "namespace", id: "1", name: '=acme, "größe"' },
+    { kind: "project", id: "10", name: "acme/web" },
+  ]);
+  const rows = await focusRows({ log, asOf, month: MONTHS[2], names: true });
+  const called = (column: string, name: string) => {
+    return new Map(rows.map((row) => [row[column], row[name]]));
+  };
+  expect(Object.fromEntries(called("x_NamespaceId", "SubAccountName"))).toEqual({
+    ...{ "1": '=acme, "größe"', "2": "Namespace 2", "3": "Namespace 3" },
+  });
+  expect(Object.fromEntries(called("x_ProjectId", "ResourceName"))).toEqual({
+    ...{ "10": "acme/web", "11": "", "12": "" },
+  });
+  const bare = await focusRows({ log, asOf, month: MONTHS[2] });
+  expect(new Set(bare.map((row) => row["ResourceName"]))).toEqual(new Set([""]));
+});
 
 test("a price list that is another one than it was asked for with makes no file", async () => {
   const asked = { log: "e".repeat(32), asOf: 1n, month: MONTHS[1] };

@@ -4,11 +4,21 @@ import { parseSignedComputeMs } from "../../../src/core/charge.ts";
 import type { Row } from "../../../src/core/export/tables.ts";
 import { unscaled } from "../../../src/core/export/totals.ts";
 import { chargesOf } from "../../../src/format/focus/charge.ts";
-import { FocusFile, NO_NAMES } from "../../../src/format/focus/file.ts";
+import { FocusFile } from "../../../src/format/focus/file.ts";
 import { PackDeal } from "../../../src/format/focus/packs.ts";
 import { lineOf, PORTIONS, partsOf } from "../../../src/format/focus/portions.ts";
 import { Quantities } from "../../../src/format/focus/quantities.ts";
-import { ABOUT, BOUGHT, GRANTED, LINES, MONTH, portalRow, prices, sampleFile } from "./sample.ts";
+import {
+  ABOUT,
+  BOUGHT,
+  GRANTED,
+  LINES,
+  MONTH,
+  NO_NAMES,
+  portalRow,
+  prices,
+  sampleFile,
+} from "./sample.ts";
 
 type Named = Readonly<Record<string, string | null>>;
 

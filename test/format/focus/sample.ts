@@ -37,6 +37,7 @@ export const BOUGHT = { index: 40n, purchased_in: MONTH, isGranted: false };
 export const GRANTED = { index: 41n, purchased_in: MONTH, isGranted: true };
 const FORMER = { index: 12n, purchased_in: BEFORE, isGranted: false };
 
+export const NO_NAMES: Names = { namespaces: new Map(), projects: new Map() };
 export const NAMES: Names = {
   namespaces: new Map([["7", "acme"]]),
   projects: new Map([["70", "acme/web"]]),
