@@ -147,6 +147,9 @@ test("what failed says why, and can be asked for again", async () => {
     expect([status, json["code"], json["error"]]).toEqual([409, "export-failed", "no-room"]);
   }
   expect((await ask(house, `GET ${path}`, { token })).json["error"]).toBe("no-room");
+  await house.database.writer`update exports set error = 'no-account' where id = ${id}`;
+  const mendable = await ask(house, `GET ${path}/file`, { token });
+  expect([mendable.json["code"], mendable.json["error"]]).toEqual(["no-account", "no-account"]);
 });
 
 test("where files cannot be reached it says so; one that is gone is missing", async () => {

@@ -108,7 +108,11 @@ export async function showExport(exports: Exports, of: OfExport): Promise<ShownE
   return shown(await found(exports, of));
 }
 
-/** Its canonical JSON, to the byte. @throws Problem `not-found`, `export-pending`, `export-failed` */
+/**
+ * Its canonical JSON, to the byte.
+ *
+ * @throws Problem `not-found`; `export-pending`; where it failed one of `REASONS`, or `export-failed`
+ */
 export async function manifestJson(exports: Exports, of: OfExport): Promise<string> {
   return manifestIn(await found(exports, of));
 }
@@ -150,8 +154,13 @@ export function parseManifest(json: string): Manifest {
   return Manifest.parse(parseCanonical(encodeUtf8(json)));
 }
 
+/** Why one was not made that whoever asked for it can mend: answered as it is. */
+export const REASONS = ["no-account", "no-price", "other-prices"] as const;
+
 function manifestIn({ error, manifest }: ExportRow): string {
-  if (error !== null) throw new Problem("export-failed", { error });
+  if (error !== null) {
+    throw new Problem(REASONS.find((code) => code === error) ?? "export-failed", { error });
+  }
   if (manifest === null) throw new Problem("export-pending");
   return manifest;
 }
@@ -162,7 +171,8 @@ async function found({ sql }: Exports, of: OfExport): Promise<ExportRow> {
   return row;
 }
 
-function unavailable(error: unknown): never {
+/** @throws Problem `exports-unavailable` for what may pass, and else the error itself */
+export function unavailable(error: unknown): never {
   if (!(error instanceof ExportFilesError)) throw error;
   const problem = new Problem("exports-unavailable");
   problem.cause = error;

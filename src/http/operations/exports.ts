@@ -1,6 +1,7 @@
 /** Exports: files as of one entry, their manifests, and where they stand. */
 import { z } from "zod";
 import { Manifest } from "../../core/export/manifest.ts";
+import { REASONS } from "../../flow/export/read.ts";
 import { Export, ExportPage } from "../answers/exports.ts";
 import { json, type Operation, text } from "./operation.ts";
 import { ExportSearch, LogExport } from "./shapes.ts";
@@ -14,7 +15,7 @@ const File = {
   "application/vnd.apache.parquet": z.string().describe("Bytes"),
 };
 
-const UNMADE = ["export-pending", "export-failed"] as const;
+const UNMADE = ["export-pending", "export-failed", ...REASONS] as const;
 
 export const EXPORTS = {
   "POST /v1/exports": {
