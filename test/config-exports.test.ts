@@ -2,32 +2,42 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
-import { exportsOf } from "../src/config-exports.ts";
-import { PRICE_LIST, prices } from "./format/focus/sample.ts";
+import { readConfig } from "../src/config.ts";
+import { ConfigError } from "../src/config-error.ts";
+import { LOG } from "./core/history.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "minutebook-prices-"));
+const folder = mkdtempSync(join(tmpdir(), "minutebook-schedule-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-function withPrices(text: string) {
-  const file = join(folder, "prices.json");
-  writeFileSync(file, text);
-  return exportsOf({ EXPORT_DAYS: 90, PRICE_LIST_FILE: file });
+function scheduled(rules: unknown) {
+  const EXPORTS_FILE = join(folder, "exports.json");
+  writeFileSync(EXPORTS_FILE, JSON.stringify(rules));
+  return readConfig({ EXPORTS_FILE }).exports.rules;
 }
 
-test("a price list is read whole, and known by the hash of its file", () => {
-  const { prices: read } = withPrices(JSON.stringify(PRICE_LIST));
-  expect(read?.sha256).toBe(prices().sha256);
-  expect(read?.listed("runner/any", "2026-11-01")).toBe(100_000_000n);
+const RULE = { name: "portal", format: "parquet", every: "month_closed", logs: "*" };
+
+test("exports are kept where and as long as it is said", () => {
+  const { exports } = readConfig({ EXPORT_URL: "s3://finance/x", EXPORT_DAYS: "400" });
+  expect(exports).toMatchObject({ url: "s3://finance/x", keptMs: 34_560_000_000, rules: [] });
 });
 
-test("without a price list there is none", () => {
-  expect(exportsOf({ EXPORT_DAYS: 90 }).prices).toBeUndefined();
+test("a schedule is the rules of its file", () => {
+  const rules = [
+    { ...RULE, to: "s3://finance/minutebook", credit_minutes: "100" },
+    { name: "entries", format: "csv", every: "day", logs: [LOG] },
+  ];
+  expect(scheduled(rules)).toEqual(rules);
 });
 
 test.each([
-  ["no JSON", "{"],
-  ["a shape of its own", JSON.stringify({ ...PRICE_LIST, list: [] })],
-  ["a currency that no country has", JSON.stringify({ ...PRICE_LIST, currency: "ZZZ" })],
-])("a price list with %s is refused by its file's name", (_, text) => {
-  expect(() => withPrices(text)).toThrow(/prices\.json: /);
+  ["another interval", [{ ...RULE, every: "hour" }]],
+  ["a month, which the schedule itself says", [{ ...RULE, month: "2026-10-01" }]],
+  ["a member that the file does not have", [{ ...RULE, name: "entries", credit_minutes: "100" }]],
+  ["no log", [{ ...RULE, logs: [] }]],
+  ["an unknown member", [{ ...RULE, more: true }]],
+  ["no list", RULE],
+])("a schedule with %s is refused by its file's name", (_, rules) => {
+  expect(() => scheduled(rules)).toThrow(ConfigError);
+  expect(() => scheduled(rules)).toThrow("exports.json: ");
 });
