@@ -28,6 +28,10 @@ export interface Names {
   projects: ReadonlyMap<string, string>;
 }
 
+/** By column; what is nothing may be left out. */
+type Cells = Readonly<Record<string, string | null | undefined>>;
+
+const NOT_CONFORMANT: Cells = { x_NotConformant: "no price list: quantities without cost" };
 const DAY_MS = 86_400_000;
 const DAY_LENGTH = "YYYY-MM-DD".length;
 
@@ -69,25 +73,31 @@ export class FocusFile {
       const account = `${account_id ?? ""}\n${subscription_id ?? ""}`;
       if (account !== this.#account) this.#quantities.clear();
       this.#account = account;
-      const cells = this.#cells(charge, names);
-      return [this.columns.map(({ name }) => cells[name] ?? null)];
+      const told = this.#told(charge, names);
+      return [this.columns.map(({ name }) => told.find((cells) => name in cells)?.[name] ?? null)];
     });
   }
 
-  #cells(charge: Charge, names: Names): Record<string, string | null | undefined> {
-    const { month, prices } = this.#about;
+  /** Not as one object: merged into one of sixty members a row took 0.18 ms, looked up in these 0.03. */
+  #told(charge: Charge, names: Names): readonly Cells[] {
+    const { prices } = this.#about;
     const quantity = this.#quantities.next(charge.portion, charge.amount);
+    return [
+      prices === undefined ? NOT_CONFORMANT : costs(prices, charge, quantity),
+      whatOf(charge),
+      this.#who(charge, names),
+      this.#howMuch(charge, quantity),
+      periodOf(charge),
+    ];
+  }
+
+  #howMuch(charge: Charge, quantity: bigint): Cells {
+    const { month } = this.#about;
     return {
-      ...this.#who(charge, names),
-      ...whatOf(charge),
-      ...periodOf(charge),
       BillingPeriodEnd: instantOf(nextMonth(month)),
       BillingPeriodStart: instantOf(month),
       PricingQuantity: scaled(quantity, QUANTITY_PLACES),
       PricingUnit: "Compute Minutes",
-      ...(prices === undefined
-        ? { x_NotConformant: "no price list: quantities without cost" }
-        : costs(prices, charge, quantity)),
       x_ComputeMs: formatSignedComputeMs(charge.amount),
       x_NamespaceId: charge.namespace_id,
       x_Pack: charge.pack && String(charge.pack.index),
@@ -99,7 +109,7 @@ export class FocusFile {
     };
   }
 
-  #who({ account_id, namespace_id, project_id }: Charge, { namespaces, projects }: Names) {
+  #who({ account_id, namespace_id, project_id }: Charge, { namespaces, projects }: Names): Cells {
     const { instance, prices } = this.#about;
     return {
       BillingAccountId: account_id,
@@ -115,7 +125,7 @@ export class FocusFile {
   }
 }
 
-function whatOf(charge: Charge) {
+function whatOf(charge: Charge): Cells {
   const { category, duration_ms, isCorrection, portion, tracking } = charge;
   const sku = skuOf(charge);
   return {
@@ -154,7 +164,7 @@ function descriptionOf({ category, machine_type, portion }: Charge): string {
 }
 
 /** Half-open. */
-function periodOf({ day, usage_month }: Charge) {
+function periodOf({ day, usage_month }: Charge): Cells {
   return {
     ChargePeriodEnd: instantOf(day === null ? nextMonth(usage_month) : dayAfter(day)),
     ChargePeriodStart: instantOf(day ?? usage_month),
