@@ -31,6 +31,7 @@ import { recoverCommand } from "./recover.ts";
 import { serveCommand } from "./serve.ts";
 import { setupCommand } from "./setup.ts";
 import { demoCommand } from "./story.ts";
+import { tieOutCommand } from "./tie-out.ts";
 import { tokenCommand } from "./token.ts";
 import { usageCommand } from "./usage.ts";
 import { verificationCommand } from "./verification.ts";
@@ -71,6 +72,7 @@ export function minutebook(): Command {
     exportCommand(),
     exportsCommand(),
     feedCommand(),
+    tieOutCommand(),
     checkCommand(),
     accessCommand(),
     verificationCommand(),

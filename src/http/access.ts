@@ -81,6 +81,7 @@ const GUARDED = {
   "GET /v1/months/:log/:month/statement.html": READERS,
   "GET /v1/months/:log/:month/allocations": READERS,
   "GET /v1/months/:log/:month/packs": READERS,
+  "GET /v1/months/:log/:month/tieout": READERS,
 
   "POST /v1/exports": EXPORTERS,
   "GET /v1/exports": [...EXPORTERS, "portal"],

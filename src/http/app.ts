@@ -36,6 +36,7 @@ import { answerReports } from "./reports.ts";
 import { openRoom } from "./room.ts";
 import { type Gate, type Observer, Router } from "./router.ts";
 import { runnerRoutes } from "./runner.ts";
+import { tieOutRoutes } from "./tie-out.ts";
 
 export interface Services {
   flow: Ingesting & Creating & { service: ServiceVersion; keyring: Keyring; quota: Quotaing };
@@ -73,6 +74,7 @@ export function createApp(services: Services): Hono<{ Bindings: HttpBindings }> 
   financeRoutes(router, flow);
   proposalRoutes(router, services);
   monthRoutes(router, services);
+  tieOutRoutes(router, services);
   exportRoutes(router, services);
   feedRoutes(router, services);
   nameRoutes(router, services);

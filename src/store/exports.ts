@@ -58,6 +58,19 @@ export async function readExport(sql: Reader, { log, id }: Key): Promise<ExportR
   return row;
 }
 
+/** What was asked for on a schedule, by what it is known by there. */
+export async function readExportBy(
+  sql: Reader,
+  log: string,
+  origin: string,
+): Promise<ExportRow | undefined> {
+  const [row] = await sql<ExportRow[]>`
+    select ${sql(COLUMNS)}
+    from exports
+    where log = ${log} and origin = ${origin}`;
+  return row;
+}
+
 /** Newest first, those below a number, a page at a time. */
 export async function listExports(
   sql: Reader,

@@ -57,6 +57,25 @@ export async function sumFed(sql: Reader, log: string, { from, to }: Range): Pro
     group by billing_month`;
 }
 
+/** Events of entries 0 … below−1 that are posted to a billing month. */
+export async function countEvents(
+  sql: Reader,
+  { log, month, below }: { log: string; month: string; below: bigint },
+): Promise<bigint> {
+  const [row] = await sql<[{ events: bigint }]>`
+    select (
+      select count(*)
+      from entries
+      where log = ${log} and index < ${below} and billing_month = ${month}
+        and kind = 'usage' and ${charged(sql)}
+    ) + (
+      select count(*)
+      from adjustments
+      where log = ${log} and index < ${below} and billing_month = ${month}
+    ) as events`;
+  return row.events;
+}
+
 /** Of a usage: what core/feed/event.ts has an event for. */
 function charged(sql: Reader) {
   return sql`not_billable = '' and compute_ms > 0`;

@@ -16,7 +16,7 @@ export async function askOfMonths(tell: Tell, { log }: { log: string }): Promise
   const isClosed = async (): Promise<boolean> => (await step("finish")).status === 200;
   await vi.waitUntil(isClosed, { timeout: 20_000, interval: 500 });
   for (const late of ["finish", "withdraw"]) await step(late);
-  const shown = ["statement", "statement.note", "statement.html", "allocations", "packs"];
+  const shown = ["statement", "statement.note", "statement.html", "allocations", "packs", "tieout"];
   for (const look of [path, `/v1/months/${log}`, ...shown.map((name) => `${path}/${name}`)]) {
     await tell(`GET ${look}`);
   }

@@ -48,12 +48,17 @@ export async function askDue(scheduling: Scheduling): Promise<void> {
   const { closingSet, rules } = scheduling;
   for (const name of closingSet) {
     const rule = { every: "month_closed", format: "csv", logs: "*", name } as const;
-    await askMonthly(scheduling, rule, `closing/${name}/`);
+    await askMonthly(scheduling, rule, closingOrigin(name));
   }
   for (const rule of rules) {
     if (rule.every === "day") await askDaily(scheduling, rule);
     else await askMonthly(scheduling, rule);
   }
+}
+
+/** By what the files of closed months are known to be asked for: this, and the month. */
+export function closingOrigin(name: ExportName): string {
+  return `closing/${name}/`;
 }
 
 /** By what is known to be asked for: the rule with all that it says. */

@@ -104,7 +104,7 @@ async function placeOf(tx: Transaction, log: string, { index }: Closing) {
   return { below: index, at: decodedAs("month_closing", bytes).at };
 }
 
-function shownMonth({ closings, ends }: StandingMonths, month: string): ShownMonth {
+export function shownMonth({ closings, ends }: StandingMonths, month: string): ShownMonth {
   const cutOff = closings.find((closing) => closing.month === month);
   const end = ends.find((each) => each.month === month);
   return {

@@ -3,6 +3,7 @@ import { z } from "zod";
 import { Statement } from "../../core/month/statement.ts";
 import { AllocationPage, MonthDetail, MonthList, PackRollPage } from "../answers/months.ts";
 import { Receipt } from "../answers/receipts.ts";
+import { TieOut } from "../answers/tie-out.ts";
 import { json, type Operation, text, WRITING } from "./operation.ts";
 import { AllocationSearch, PackRollSearch } from "./shapes.ts";
 
@@ -56,6 +57,12 @@ export const MONTHS = {
     query: AllocationSearch,
     success: { 200: json(AllocationPage) },
     problems: [],
+  },
+  "GET /v1/months/:log/:month/tieout": {
+    summary:
+      "Whether the month is the same in log, rollups, allocations, exports and with who bills",
+    success: { 200: json(TieOut) },
+    problems: ["exports-unavailable"],
   },
   "GET /v1/months/:log/:month/packs": {
     summary: "What became of each pack in a closed month",
