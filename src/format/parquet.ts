@@ -11,7 +11,7 @@ import { ByteWriter, ParquetWriter } from "hyparquet-writer";
 import { type Cell, type Column, type Page, placesOf } from "../core/export/tables.ts";
 import { unscaled } from "../core/export/totals.ts";
 
-const GROUP_ROWS = 20_000;
+const GROUP_ROWS = 10_000;
 const DECIMAL_DIGITS = 38;
 const DECIMAL_BYTES = 16;
 const DECIMAL_END = 10n ** BigInt(DECIMAL_DIGITS);

@@ -17,7 +17,7 @@ const PIECE_ENTRIES = 10_000n;
 const PIECE_LINES = 10_000;
 
 export function entryPages(tx: Transaction, range: Range): AsyncIterable<Page> {
-  return cellPages(tx, tx.unsafe(rowsOf(range, cellsOf(TABLES.entries))));
+  return cellPages(tx, tx.unsafe(rowsOf(range, cellsOf(TABLES.entries), true)));
 }
 
 /** The same rows as CSV, each line ended by LF; whole lines at a time. */
@@ -28,30 +28,52 @@ export function copyEntries(tx: Transaction, range: Range): AsyncIterable<Buffer
 async function* queries(tx: Transaction, { log, from, to }: Range): AsyncGenerator<string> {
   const cells = csvCellsOf(TABLES.entries);
   for (let at = from; at < to; ) {
-    const end = await pieceEnd(tx, { log, from: at, to });
-    yield rowsOf({ log, from: at, to: end }, cells);
+    const { end, adjusted } = await nextPiece(tx, { log, from: at, to });
+    yield rowsOf({ log, from: at, to: end }, cells, adjusted);
     at = end;
   }
 }
 
-async function pieceEnd(tx: Transaction, { log, from, to }: Range): Promise<bigint> {
-  const end = from + PIECE_ENTRIES < to ? from + PIECE_ENTRIES : to;
-  const [row] = await tx<{ index: bigint }[]>`
-    select index
-    from adjustments
-    where log = ${log} and index > ${from} and index < ${end}
-    order by index
-    offset ${PIECE_LINES}
-    limit 1`;
-  return row?.index ?? end;
+/** Where it ends, and whether there are any lines in it. */
+async function nextPiece(
+  tx: Transaction,
+  { log, from, to }: Range,
+): Promise<{ end: bigint; adjusted: boolean }> {
+  const most = from + PIECE_ENTRIES < to ? from + PIECE_ENTRIES : to;
+  const lines = tx`from adjustments where log = ${log} and index >= ${from} and index < ${most}`;
+  const [row] = await tx<{ adjusted: boolean; end: bigint | null }[]>`
+    select
+      exists (select ${lines}) as adjusted,
+      (
+        select index
+        ${lines} and index > ${from}
+        order by index
+        offset ${PIECE_LINES}
+        limit 1
+      ) as end`;
+  return { end: row?.end ?? most, adjusted: row?.adjusted === true };
 }
 
 /**
- * Without parameters, for COPY. An entry is looked up for each line by its key: left to choose, a planner whose
- * statistics are of yesterday joins ranges in a loop, which is never over.
+ * Without parameters, for COPY. Entries alone need no sort; and for each line its entry is looked up by the key:
+ * left to choose, a planner whose statistics are of yesterday joins ranges in a loop, which is never over.
  */
-function rowsOf({ log, from, to }: Range, cells: string): string {
+function rowsOf({ log, from, to }: Range, cells: string, adjusted: boolean): string {
   const range = `log = ${literal(log)} and index >= ${from} and index < ${to}`;
+  const lines = `
+    union all
+    select
+      line.index, line.line, entry.kind, entry.at, encode(entry.leaf, 'base64'), 'hosted', null,
+      line.project_id, line.namespace_id, null, null, null, null, null,
+      null, line.amount, null, line.usage_month, line.billing_month
+    from adjustments as line
+    cross join lateral (
+      select kind, at, leaf
+      from entries
+      where entries.log = line.log and entries.index = line.index
+      offset 0
+    ) as entry
+    where ${range}`;
   return `
     select ${cells}
     from (
@@ -61,19 +83,7 @@ function rowsOf({ log, from, to }: Range, cells: string): string {
         compute_ms, null::numeric as adjustment_compute_ms, not_billable, usage_month, billing_month
       from entries
       where ${range}
-      union all
-      select
-        line.index, line.line, entry.kind, entry.at, encode(entry.leaf, 'base64'), 'hosted', null,
-        line.project_id, line.namespace_id, null, null, null, null, null,
-        null, line.amount, null, line.usage_month, line.billing_month
-      from adjustments as line
-      cross join lateral (
-        select kind, at, leaf
-        from entries
-        where entries.log = line.log and entries.index = line.index
-        offset 0
-      ) as entry
-      where ${range}
+      ${adjusted ? lines : ""}
     ) as row
     order by row.index, row.line nulls first`;
 }
