@@ -30,7 +30,7 @@ const files = ["src", "audit"].flatMap((root) =>
 const MAY_USE: Record<string, RegExp> = {
   "src/core": /^(?:zod|@noble\/.*)$/,
   "src/store": /^(?:postgres|ioredis|rate-limiter-flexible|@aws-sdk\/client-s3|node:.*)$/,
-  "src/format": /^(?:csv-stringify.*|node:.*)$/,
+  "src/format": /^(?:csv-parse|csv-stringify.*|hyparquet|hyparquet-writer|node:.*)$/,
   "src/flow": /^(?:jose|lossless-json|sodium-native|zod|node:.*)$/,
   "src/http": /^(?:hono|hono\/.*|@hono\/.*|zod|node:.*)$/,
   "src/agent": /^(?:jose|lossless-json|cli-progress|commander|pino|zod|node:.*)$/,

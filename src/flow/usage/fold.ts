@@ -97,13 +97,16 @@ export async function refreshLoop(loop: RefreshLoop): Promise<void> {
   while (!signal.aborted) {
     // Not the clock: one that is set anew would make the rest as long as it may be.
     const start = performance.now();
+    let isIdle = false;
     try {
       const outcome = await refresh(loop);
       loop.onRefresh?.(outcome, performance.now() - start);
+      // A look that found nothing has kept nobody waiting, however long it took.
+      isIdle = outcome !== "skipped" && outcome.buckets === 0;
     } catch (error) {
       loop.onError(error);
     }
-    await pause(restMs(performance.now() - start, intervalMs), signal);
+    await pause(isIdle ? intervalMs : restMs(performance.now() - start, intervalMs), signal);
   }
 }
 

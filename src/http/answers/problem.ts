@@ -51,6 +51,8 @@ export const Problem = z.strictObject({
   error: NonEmptyText.exactOptional(),
   /** Of an acknowledgement that goes backwards: how far the consumer's newest one reaches. */
   up_to: IntegerText.exactOptional(),
+  /** Of an acknowledgement: the month that has not begun. */
+  billing_month: MonthText.exactOptional(),
   /** Of 429, as its header says. */
   retry_after_s: IntegerText.exactOptional(),
   /** Of an unexpected error. */
