@@ -121,6 +121,8 @@ const GUARDED = {
   "POST /v1/logs/:log/holds/:index/reject": ["finance"],
   "GET /v1/quotas/:log/:namespace": ["viewer", "platform", ...READERS],
   "GET /v1/usage": ["viewer", ...READERS],
+  "GET /v1/gitlab/ci_minutes_usage": ["viewer", ...READERS],
+  "GET /v1/gitlab/ci_dedicated_hosted_runner_usage": READERS,
   "GET /v1/jobs/:log/:id": ["viewer", ...READERS],
 
   "GET /v1/access/:log": ["operator", "auditor"],

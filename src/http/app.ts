@@ -19,6 +19,7 @@ import { creditRoutes } from "./credit.ts";
 import { type Exporting, exportRoutes } from "./exports.ts";
 import { feedRoutes } from "./feed.ts";
 import { financeRoutes } from "./finance.ts";
+import { gitlabRoutes } from "./gitlab.ts";
 import { holdRoutes } from "./holds.ts";
 import { logRoutes } from "./log.ts";
 import { type Monthing, monthRoutes } from "./months.ts";
@@ -80,6 +81,7 @@ export function createApp(services: Services): Hono<{ Bindings: HttpBindings }> 
   nameRoutes(router, services);
   creditRoutes(router, services);
   readerRoutes(router, services);
+  gitlabRoutes(router, services);
   holdRoutes(router, services);
   logRoutes(router, services);
   receiptRoutes(router, services);

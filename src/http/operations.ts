@@ -5,6 +5,7 @@ import { CREDIT } from "./operations/credit.ts";
 import { EXPORTS } from "./operations/exports.ts";
 import { FEED } from "./operations/feed.ts";
 import { FINANCE } from "./operations/finance.ts";
+import { GITLAB } from "./operations/gitlab.ts";
 import { HOLDS } from "./operations/holds.ts";
 import { LOG } from "./operations/log.ts";
 import { MONTHS } from "./operations/months.ts";
@@ -32,6 +33,7 @@ export const OPERATIONS: Readonly<Record<Route, Operation>> = {
   ...FEED,
   ...NAMES,
   ...READER,
+  ...GITLAB,
   ...HOLDS,
   ...QUOTA,
   ...NOTIFICATIONS,

@@ -78,6 +78,8 @@ function concrete(route: Route, log = mine): string {
 
 const QUERIES: Partial<Record<Route, string>> = {
   "GET /v1/usage": "?log=LOG",
+  "GET /v1/gitlab/ci_minutes_usage": "?log=LOG&namespace=7",
+  "GET /v1/gitlab/ci_dedicated_hosted_runner_usage": "?log=LOG",
   "GET /v1/proposals": "?log=LOG",
   "GET /v1/exports": "?log=LOG",
   "GET /v1/feed": "?log=LOG",

@@ -72,6 +72,9 @@ beforeAll(async () => {
     `/v1/logs/${log}/holds`,
     `/v1/usage?log=${log}`,
     `/v1/usage?log=${log}&fresh=true&group=namespace,project,runner,machine_type,tracking,usage_month`,
+    `/v1/gitlab/ci_minutes_usage?log=${log}&namespace=7`,
+    `/v1/gitlab/ci_dedicated_hosted_runner_usage?log=${log}&grouping=PER_ROOT_NAMESPACE`,
+    `/v1/gitlab/ci_dedicated_hosted_runner_usage?log=${log}&year=2026&billing_month=2026-11-01`,
     `/v1/jobs/${log}/1`,
     `/v1/jobs/${log}/7`,
   ]) {

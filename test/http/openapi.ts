@@ -17,6 +17,7 @@ interface Schema {
 const Pattern = z.string().refine((text) => new RegExp(text, "u").source === text);
 const Limit = z.number().nonnegative();
 const Text = z.string().min(1);
+const JsonType = z.enum(["string", "integer", "number", "boolean", "object", "array", "null"]);
 
 /** A JSON Schema of draft 2020-12; beside a `$ref` stands only what older tools may overlook. */
 const Schema: z.ZodType<Schema> = z.lazy(() =>
@@ -26,7 +27,7 @@ const Schema: z.ZodType<Schema> = z.lazy(() =>
       default: z.unknown().optional(),
     }),
     z.strictObject({
-      type: z.enum(["string", "integer", "number", "boolean", "object", "array"]).exactOptional(),
+      type: z.union([JsonType, z.array(JsonType).min(2)]).exactOptional(),
       description: Text.exactOptional(),
       default: z.unknown().optional(),
       const: z.union([z.string(), z.number(), z.boolean()]).exactOptional(),

@@ -50,7 +50,7 @@ export const Manifest = z.strictObject({
   rows: IntegerText,
   sha256: HashText,
   /** By column, its sum over all rows. */
-  totals: z.record(NonEmptyText, NonEmptyText),
+  totals: z.record(NonEmptyText, z.string().regex(/^-?[0-9]+(?:\.[0-9]+)?$/)),
   v: z.literal("1"),
 });
 export type Manifest = z.infer<typeof Manifest>;
