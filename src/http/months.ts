@@ -19,14 +19,14 @@ import type { Caller } from "./access.ts";
 import { answer, answerReceipt, answerText } from "./answer.ts";
 import type { Services } from "./app.ts";
 import { parsed } from "./body.ts";
-import { AllocationSearch, PackRollSearch } from "./operations/shapes.ts";
+import { AllocationSearch, PackRollSearch, StatementSearch } from "./operations/shapes.ts";
 import { logOf, member } from "./path.ts";
 import type { Ask, Router } from "./router.ts";
 
 export interface Monthing {
   finishing: Finishing;
   /** The statement as a page, and the policy that browsers hold it to. */
-  page: (statement: Statement) => { html: string; policy: string };
+  page: (statement: Statement, timeZone?: string) => { html: string; policy: string };
 }
 
 export function monthRoutes(router: Router, services: Services): void {
@@ -72,7 +72,9 @@ function statementRoutes(router: Router, { flow, months, reading }: Services): v
   });
 
   router.guarded("GET /v1/months/:log/:month/statement.html", async (ask, caller) => {
-    const { html, policy } = months.page(await readStatementOf(reading, monthOf(ask, caller)));
+    const { time_zone } = parsed(StatementSearch, ask.query());
+    const stated = await readStatementOf(reading, monthOf(ask, caller));
+    const { html, policy } = months.page(stated, time_zone);
     const response = answerText(html, "text/html; charset=utf-8");
     response.headers.set("content-security-policy", policy);
     response.headers.set("x-content-type-options", "nosniff");

@@ -7,9 +7,13 @@ import {
 } from "../core/charge.ts";
 import { shownParts } from "../core/month/rounding.ts";
 import type { Statement } from "../core/month/statement.ts";
+import { zonedText } from "../core/time-zone.ts";
+import { InstantText } from "../core/unit.ts";
 import { type Page, page } from "./page.tsx";
 
-export function statementPage(statement: Statement): Page {
+/** @param timeZone that instants are shown in, UTC if none is named: nothing else on the page follows it */
+export function statementPage(stated: Statement, timeZone?: string): Page {
+  const statement = timeZone === undefined ? stated : zoned(stated, timeZone);
   const month = monthName(statement.month);
   const title = `Compute usage, ${month}`;
   const children = (
@@ -18,6 +22,9 @@ export function statementPage(statement: Statement): Page {
       <p class="faint">
         {statement.instance.unique_id} ({statement.instance.platform}), closed {statement.closed.at}
       </p>
+      {timeZone !== undefined && (
+        <p class="faint">Instants are shown in {timeZone}; months, days and sums are UTC's.</p>
+      )}
       <Anchor {...statement} />
       <Allocation {...statement} />
       <Usage {...statement} />
@@ -30,6 +37,18 @@ export function statementPage(statement: Statement): Page {
     </main>
   );
   return page({ title, children });
+}
+
+/** With each instant as clocks show it there, wherever it stands. */
+function zoned<T>(value: T, timeZone: string): T;
+function zoned(value: unknown, timeZone: string): unknown {
+  if (typeof value === "string") {
+    return InstantText.safeParse(value).success ? zonedText(value, timeZone) : value;
+  }
+  if (Array.isArray(value)) return value.map((item) => zoned(item, timeZone));
+  if (typeof value !== "object" || value === null) return value;
+  const members = Object.entries(value);
+  return Object.fromEntries(members.map(([name, part]) => [name, zoned(part, timeZone)]));
 }
 
 function Anchor({ anchor, checkpoint }: Statement) {

@@ -22,4 +22,7 @@ export async function askOfMonths(tell: Tell, { log }: { log: string }): Promise
   }
   await tell(`GET /v1/months/${log}/2026-12-01/statement`);
   await tell(`GET ${path}/packs?after=none`);
+  for (const zone of ["Pacific/Kiritimati", "Nowhere"]) {
+    await tell(`GET ${path}/statement.html?time_zone=${zone}`);
+  }
 }

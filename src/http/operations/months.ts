@@ -5,7 +5,7 @@ import { AllocationPage, MonthDetail, MonthList, PackRollPage } from "../answers
 import { Receipt } from "../answers/receipts.ts";
 import { TieOut } from "../answers/tie-out.ts";
 import { json, type Operation, text, WRITING } from "./operation.ts";
-import { AllocationSearch, PackRollSearch } from "./shapes.ts";
+import { AllocationSearch, PackRollSearch, StatementSearch } from "./shapes.ts";
 
 const Page = z.string().startsWith("<!doctype html>");
 /** C2SP signed-note. */
@@ -48,7 +48,8 @@ export const MONTHS = {
     problems: ["signer-unavailable"],
   },
   "GET /v1/months/:log/:month/statement.html": {
-    summary: "The statement as a page",
+    summary: "The statement as a page, its instants in a time zone that may be named",
+    query: StatementSearch,
     success: { 200: { "text/html": Page } },
     problems: [],
   },

@@ -4,6 +4,7 @@
  */
 import { z } from "zod";
 import { DayText, JWS_CHARS_MAX } from "../../core/body.ts";
+import { isTimeZone } from "../../core/time-zone.ts";
 import { IntegerText, LogId, MonthText, NonEmptyText, Tracking } from "../../core/unit.ts";
 import { NewProposal } from "../../flow/control/propose.ts";
 import { PROPOSAL_STATES } from "../../flow/control/show.ts";
@@ -125,6 +126,11 @@ export const StopSearch = z.strictObject({ after: StopCursor.optional() });
 export const AllocationSearch = z.strictObject({ after: placeIn(MonthText).optional() });
 /** As above: `<namespace>/<pack>`. */
 export const PackRollSearch = z.strictObject({ after: placeIn(IntegerText).optional() });
+
+/** A name of the IANA database; UTC without one. */
+export const StatementSearch = z.strictObject({
+  time_zone: z.string().refine(isTimeZone).optional(),
+});
 
 function placeIn(second: z.ZodType<string>) {
   return z.string().refine((text) => {

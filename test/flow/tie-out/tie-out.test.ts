@@ -1,99 +1,35 @@
 /** A month that is the same wherever it stands, and each place in turn at fault. */
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
-import { CLOSING_SET } from "../../../src/flow/export/closing-set.ts";
-import { make } from "../../../src/flow/export/make.ts";
-import { askDue } from "../../../src/flow/export/schedule.ts";
-import { SOURCES } from "../../../src/flow/export/sources.ts";
 import { acknowledge } from "../../../src/flow/feed/acknowledge.ts";
 import { type TieOut, tieOut } from "../../../src/flow/tie-out/tie-out.ts";
 import type { Transaction } from "../../../src/store/connect.ts";
-import { folderExports } from "../../../src/store/export-files-folder.ts";
-import { listPending } from "../../../src/store/exports.ts";
-import { closeHouse, type House, openHouse } from "../door.ts";
-import { type MonthDesk, openDesk } from "../month/desk.ts";
+import type { House } from "../door.ts";
+import type { MonthDesk } from "../month/desk.ts";
+import {
+  acknowledged,
+  BILLED,
+  type ClosedMonths,
+  DECEMBER,
+  NOVEMBER,
+  OCTOBER,
+  openClosedMonths,
+} from "./closed-months.ts";
 
-const [OCTOBER, NOVEMBER, DECEMBER] = ["2026-10-01", "2026-11-01", "2026-12-01"] as const;
-/** Of October: 12 + 9 − 1 of namespace 7, half of 26 of 8, 3 of 9; failures are not charged. */
-const BILLED = "2160000.000000";
-const EVENTS = "5";
-
+let months: ClosedMonths;
 let house: House;
 let desk: MonthDesk;
 let folder: string;
 
 beforeAll(async () => {
-  house = await openHouse();
-  folder = await mkdtemp(join(tmpdir(), "minutebook-tie-out-"));
-  desk = await openDesk(house, "tie-out", { since: "2026-10-20T12:00:00.000Z" });
-  await desk.limit("7", { monthly_minutes: "10", beyond: "bill" });
-  await desk.limit("8", { monthly_minutes: "10", beyond: "stop" });
-  await desk.pack("7", { minutes: "5", purchased_in: OCTOBER, expires_in: NOVEMBER });
-  const salt = `${"A".repeat(22)}==`;
-  const effective_from = "2026-01-01T00:00:00.000Z";
-  const halved = { class: "open_source", effective_from, project_id: "51", source: "test" };
-  await desk.put("project_class", { ...halved, approval: "", by: "p_test", salt });
-  for (const [job, namespace, project, minutes, reason] of [
-    ["1", "7", "50", 12, ""],
-    ["2", "7", "50", 9, ""],
-    ["3", "8", "51", 26, ""],
-    ["4", "9", "50", 2, "runner_system_failure"],
-    ["5", "9", "50", 3, ""],
-  ] as const) {
-    const finished = `2026-10-0${job}T00:00:00.000Z`;
-    expect(await desk.build({ job, namespace, project, minutes, finished, reason })).toBe(
-      "accepted",
-    );
-  }
-  await desk.adjust(OCTOBER, { namespace_id: "7", usage_month: OCTOBER, amount: "-60000.000000" });
-  for (const namespace of ["7", ""]) await desk.account(namespace);
-  await close(OCTOBER, "2026-11-04T00:00:00.000Z");
-  const late = { job: "6", namespace: "8", minutes: 4, finished: "2026-10-06T00:00:00.000Z" };
-  expect(await desk.build(late)).toBe("accepted");
-  await close(NOVEMBER, "2026-12-04T00:00:00.000Z");
-  await makeAll();
-  await acknowledged("portal", BILLED);
+  months = await openClosedMonths();
+  ({ house, desk, folder } = months);
 }, 60_000);
-afterAll(async () => {
-  await closeHouse(house);
-  await rm(folder, { recursive: true });
-});
-
-async function close(month: string, at: string): Promise<void> {
-  desk.at(at);
-  await desk.attest();
-  await desk.cover(`${month}T00:00:00.000Z`, `${at.slice(0, 7)}-01T00:00:00.000Z`);
-  expect(await desk.close(month)).toEqual(["done"]);
-  await desk.settle();
-  expect(await desk.finish()).toMatchObject({ month, missing: [] });
-  await desk.settle();
-}
-
-/** The files of closed months, as a service makes them by itself. */
-async function makeAll(): Promise<void> {
-  const { sql, clock, random } = desk.finishing;
-  const making = { sql, clock, random, generator: "test 1", signal: new AbortController().signal };
-  await askDue({ ...making, rules: [], closingSet: CLOSING_SET });
-  for (const row of await listPending(sql, 0n, 100)) {
-    await make({ ...making, files: folderExports(folder), sources: SOURCES }, row);
-  }
-}
-
-/** All of the log that is sealed. @param compute_ms of October */
-async function acknowledged(consumer: string, compute_ms: string): Promise<void> {
-  const [seal] = await house.database.reader`select size from seals where log = ${desk.log}`;
-  const months = [
-    { billing_month: OCTOBER, events: EVENTS, compute_ms },
-    { billing_month: NOVEMBER, events: "1", compute_ms: "240000.000000" },
-  ];
-  const said = { consumer, months, up_to: String(seal?.["size"]) };
-  await acknowledge(desk.finishing, { log: desk.log, by: "p_portal" }, said);
-}
+afterAll(() => months.close());
 
 const tied = (month: string): Promise<TieOut> =>
-  tieOut({ sql: house.database.reader, files: folderExports(folder) }, { log: desk.log, month });
+  tieOut({ sql: house.database.reader, files: months.files }, { log: desk.log, month });
 
 /** The legs that do not say what the others say. */
 async function differing(month: string = OCTOBER): Promise<string[]> {
@@ -282,7 +218,7 @@ test("files that are not made yet are told as that, and are no difference", asyn
 });
 
 test("a consumer that has other totals is found, and one that has not come so far is waited for", async () => {
-  await acknowledged("second", "2160000.000001");
+  await acknowledged(months, "second", "2160000.000001");
   const early = { consumer: "slow", months: [], up_to: "1" };
   await acknowledge(desk.finishing, { log: desk.log, by: "p_portal" }, early);
   const { differences, not_yet } = await tied(OCTOBER);
