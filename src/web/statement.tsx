@@ -268,7 +268,8 @@ function Proof({ log, month, range, closing, closed, checkpoint, ...rest }: Stat
       <p>
         All of this follows from the log's entries:{" "}
         <code>
-          minutebook-audit statement ARCHIVE --log {log} --month {month}
+          minutebook-audit statement ARCHIVE {log} --vkey KEY --month{" "}
+          {month.slice(0, "YYYY-MM".length)}
         </code>
       </p>
       <dl>
