@@ -18,8 +18,24 @@ alter table feed_acks enable always trigger feed_acks_append_only;
 grant select, insert on feed_acks to minutebook_writer;
 grant select on feed_acks to minutebook_reader, minutebook_auditor;
 
--- Each acknowledgement asks which of its consumer's differences stand.
-create index breaks_of_portal on breaks (log, month, index) where code = 'portal-difference';
+-- Whose difference a break is, which its entry does not say. Each acknowledgement asks for its consumer's newest of
+-- a month, while reports wait for it: with this index, however many there ever were.
+create table portal_breaks (
+  log text not null,
+  index bigint not null,
+  consumer text not null,
+  month date not null, -- the billing month
+  constraint portal_breaks_pkey primary key (log, index),
+  constraint portal_breaks_break foreign key (log, index) references breaks (log, index)
+);
+create index portal_breaks_newest on portal_breaks (log, consumer, month, index);
+
+create trigger portal_breaks_append_only
+  before update or delete on portal_breaks
+  for each statement execute function refuse_change();
+alter table portal_breaks enable always trigger portal_breaks_append_only;
+grant select, insert on portal_breaks to minutebook_writer;
+grant select on portal_breaks to minutebook_reader, minutebook_auditor;
 
 -- migrate:down
 do $$ begin raise exception 'a ledger does not go back'; end $$;

@@ -13,13 +13,21 @@ const CODE = "portal-difference";
 const MICRO = 1_000_000n;
 const INTEGER_MAX = 2n ** 63n - 1n;
 
-export function acknowledge({ feed, tools }: State, body: Body<"feed_ack">, turn: Turn): void {
+/** Months of one acknowledgement that differ, and names by which a log is acknowledged: no more than these. */
+const [DIFFERING_MAX, CONSUMERS_MAX] = [25, 100];
+
+export function acknowledge(state: State, body: Body<"feed_ack">, turn: Turn): void {
+  const { feed, tools } = state;
   const { consumer, months } = body;
   const upTo = BigInt(body.up_to);
   const before = feed.consumers.get(consumer);
   const onward = upTo <= turn.index && upTo >= (before?.upTo ?? 0n);
   turn.expect(onward, "feed-ack", `up to ${upTo}, after ${before?.upTo ?? 0n}`);
-  judgeMonths(feed, body, turn);
+  const by = before?.by ?? body.by;
+  turn.expect(body.by === by, "feed-ack", `${consumer} is ${by}'s`);
+  const isName = before !== undefined || feed.consumers.size < CONSUMERS_MAX;
+  turn.expect(isName, "feed-ack", `${consumer} is one too many`);
+  judgeMonths(state, body, turn);
   const differing = new Map<string, Differing>();
   for (const said of months) {
     const [events, amount] = [BigInt(said.counted_events), micro(said.counted_compute_ms)];
@@ -27,7 +35,8 @@ export function acknowledge({ feed, tools }: State, body: Body<"feed_ack">, turn
     const more = { events: BigInt(said.events) - events, amount: micro(said.compute_ms) - amount };
     if (more.events !== 0n || more.amount !== 0n) differing.set(said.billing_month, more);
   }
-  const now: Consumer = { upTo, differing, breaks: before?.breaks ?? new Map() };
+  turn.expect(differing.size <= DIFFERING_MAX, "feed-ack", `${differing.size} months differ`);
+  const now: Consumer = { by, upTo, differing, breaks: before?.breaks ?? new Map() };
   feed.consumers.set(consumer, now);
   Object.assign(feed, { newest: now, index: turn.index });
   feed.due = followers(now, before, turn.index, (text) =>
@@ -36,7 +45,11 @@ export function acknowledge({ feed, tools }: State, body: Body<"feed_ack">, turn
 }
 
 /** Each once, in their order: all that have an event, and no later one that has none. */
-function judgeMonths({ counts }: Feed, { months, up_to }: Body<"feed_ack">, turn: Turn): void {
+function judgeMonths(
+  { billingFrom, feed: { counts } }: State,
+  { months, up_to }: Body<"feed_ack">,
+  turn: Turn,
+): void {
   const listed = months.map((said) => said.billing_month);
   const ascend = listed.every((month, at) => at === 0 || (listed[at - 1] ?? "") < month);
   turn.expect(ascend, "feed-ack", "its months do not ascend");
@@ -45,8 +58,10 @@ function judgeMonths({ counts }: Feed, { months, up_to }: Body<"feed_ack">, turn
     turn.expect(!needed, "feed-ack", `${month} has events, and is not listed`);
   }
   for (const { billing_month, counted_events } of months) {
-    const begun = billing_month <= turn.at || counted_events !== "0";
-    turn.expect(begun, "feed-ack", `${billing_month} has not begun`);
+    const isBilled =
+      billing_month <= turn.at && billing_month.slice(0, 7) >= billingFrom.slice(0, 7);
+    const isOne = isBilled || counted_events !== "0";
+    turn.expect(isOne, "feed-ack", `${billing_month} has not begun, or is not billed`);
   }
 }
 

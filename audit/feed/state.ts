@@ -9,6 +9,8 @@ export interface Differing {
 }
 
 export interface Consumer {
+  /** Who acknowledged by this name first. */
+  by: string;
   upTo: bigint;
   /** By billing month, where there is a difference. */
   differing: ReadonlyMap<string, Differing>;

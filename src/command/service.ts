@@ -12,6 +12,7 @@ import type { Live } from "../flow/quota/standing.ts";
 import type { Webhook } from "../flow/quota/webhook.ts";
 import { sha256 } from "../flow/report/signature.ts";
 import { createApp } from "../http/app.ts";
+import { openStreams, type Streams } from "../http/streams.ts";
 import { connect, type Sql } from "../store/connect.ts";
 import { schemaHash } from "../store/migration-files.ts";
 import { requireCurrentSchema } from "../store/migrations.ts";
@@ -103,8 +104,9 @@ export async function startOn(
     await end();
   };
   const seals = openSealWatch({ sql: reader });
+  const streams = openStreams();
   try {
-    const parts = { config, engine, foundation, gate, seals, sql, reader, log, clock };
+    const parts = { config, engine, foundation, gate, seals, streams, sql, reader, log, clock };
     const app = createApp(servicesOf(parts));
     const { url, close } = await listen(app, config);
     // Only now: why a service does not start is told in one line.
@@ -112,8 +114,9 @@ export async function startOn(
       log.warn("no Redis is configured: live usage is known to this process alone, so run one");
     }
     const stop = async (): Promise<void> => {
-      // First: who waits for events is a request in flight, too.
+      // First: who waits for events is a request in flight, too, and so is who does not read them.
       seals.close();
+      streams.close();
       await close();
       await stopEngine();
     };
@@ -131,6 +134,7 @@ interface Parts {
   foundation: Foundation;
   gate: OpenGate;
   seals: SealWatch;
+  streams: Streams;
   sql: Sql;
   reader: Sql;
   log: Logger;
@@ -143,6 +147,7 @@ function servicesOf({
   foundation,
   gate: { gate, standings },
   seals,
+  streams,
   sql,
   reader,
   log,
@@ -160,7 +165,11 @@ function servicesOf({
       hash: sha256,
     },
     exports: { ...flow, sql, files: foundation.exports, clock, prices: config.exports.prices },
-    feeding: { sql: reader, seals, creditMinutes: creditMinutesOf(config) },
+    feeding: {
+      ...{ sql: reader, archive: foundation.archive, seals },
+      creditMinutes: creditMinutesOf(config),
+    },
+    streams,
     months: { finishing: engine.finishing, page: statementPage },
     reading: { sql: reader, clock },
     serving: {

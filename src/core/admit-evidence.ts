@@ -1,5 +1,7 @@
 /** The rules of `admit` for what others saw and what controls did: about what is over, and of one piece. */
 import type { Rule } from "./admit.ts";
+import { FEED_DIFFERING_MAX } from "./evidence.ts";
+import { differencesIn } from "./feed/acknowledgement.ts";
 import { misshapen, Problem } from "./problem.ts";
 import { monthOf } from "./unit.ts";
 
@@ -19,15 +21,16 @@ const sourceCount: Rule<"source_count"> = (_, { day }, at) => {
   if (day > dayOf(at)) misshapen("source_count", "day");
 };
 
-/** That the figures are right, and that nothing goes back, those say who see the entries before (flow/feed/ack.ts). */
-const feedAck: Rule<"feed_ack"> = (_, { months }, at) => {
+/** What the entries before say of its figures and its consumer, those ask who see them (flow/feed/acknowledge.ts). */
+const feedAck: Rule<"feed_ack"> = (prefix, { months }, at) => {
   for (const [i, { billing_month, counted_events }] of months.entries()) {
     const before = months[i - 1]?.billing_month ?? "";
     if (billing_month <= before) misshapen("feed_ack", `months.${i}.billing_month`);
-    // A clock that is within its skew may have brought events of the next month.
-    const isToCome = billing_month > monthOf(at) && counted_events === "0";
-    if (isToCome) throw new Problem("unknown-month", { billing_month });
+    // A clock within its skew may have brought events of the next month, and `billing_from` have moved on.
+    const isBilled = billing_month <= monthOf(at) && billing_month >= monthOf(prefix.billingFrom);
+    if (!isBilled && counted_events === "0") throw new Problem("unknown-month", { billing_month });
   }
+  if (differencesIn(months).size > FEED_DIFFERING_MAX) throw new Problem("too-many-differ");
 };
 
 /** Rows may still come to a day that is not over. */

@@ -54,6 +54,7 @@ export const BESIDE = {
   },
   month_ends: { month: "date", closing: "bigint" },
   feed_acks: { consumer: "text", up_to: "bigint" },
+  portal_breaks: { consumer: "text", month: "date" },
 } as const satisfies Record<string, Readonly<Record<string, ColumnType>>>;
 
 export type ColumnType = "text" | "bigint" | "date" | "timestamptz" | "numeric";
@@ -68,8 +69,9 @@ export type BesideRow = {
   [T in BesideTable]: { readonly table: T; readonly row: Columns<T> };
 }[BesideTable];
 
-export function rowsBeside(entry: Entry): BesideRow[] {
-  const rows = own(entry);
+/** @param ack of a `portal-difference`: the newest acknowledgement before it, which says whose it is */
+export function rowsBeside(entry: Entry, ack?: EntryOf<"feed_ack">): BesideRow[] {
+  const rows = ack !== undefined && isOfPortal(entry) ? ofPortal(entry, ack) : own(entry);
   const index = String(entry.index);
   const approval = "approval" in entry.body ? entry.body.approval : "";
   if (approval === "" || isPartOfRun(entry)) return rows;
@@ -180,6 +182,16 @@ function broken({ body, index }: EntryOf<"break">): BesideRow {
     usage: orNull(body.usage),
   };
   return { table: "breaks", row };
+}
+
+/** Opened by what a consumer of the feed acknowledged (docs/feed.md). */
+export function isOfPortal(entry: Entry): entry is EntryOf<"break"> {
+  return entry.kind === "break" && entry.body.code === "portal-difference";
+}
+
+function ofPortal(entry: EntryOf<"break">, { body: { consumer } }: EntryOf<"feed_ack">) {
+  const row = { index: String(entry.index), consumer, month: entry.body.month };
+  return [broken(entry), { table: "portal_breaks" as const, row }];
 }
 
 function orNull(text: string): string | null {

@@ -39,6 +39,10 @@ export type BreakCode = z.infer<typeof BreakCode>;
 
 /** Thirty years: an entry stays below its 65,535 bytes. */
 export const FEED_MONTHS_MAX = 360;
+/** Months of one acknowledgement that may differ: each is up to two entries behind it, and reports queue meanwhile. */
+export const FEED_DIFFERING_MAX = 25;
+/** Names of consumers of one log: each is asked for in its own right ever after. */
+export const FEED_CONSUMERS_MAX = 100;
 
 export const EVIDENCE_BODY = {
   /** The platform's own list of what a runner did in [from, to), as it was pulled or uploaded. */

@@ -77,7 +77,10 @@ export const PROBLEMS = {
   "month-closed": [409, "A month that is closed is never reopened"],
   // of the feed
   "ack-backwards": [409, "This consumer has acknowledged more already"],
-  "unknown-month": [422, "Nothing can be counted of a month that has not begun"],
+  "consumer-taken": [409, "This consumer's name belongs to who acknowledged by it first"],
+  "too-many-consumers": [409, "So many consumers have acknowledged that no other name is taken"],
+  "too-many-differ": [422, "More months differ than one acknowledgement may say"],
+  "unknown-month": [422, "Nothing can be counted of a month that has not begun or is not billed"],
   // of exports
   "not-sealed": [409, "No archived checkpoint reaches that far yet"],
   "export-pending": [409, "The export is not made yet"],

@@ -181,10 +181,9 @@ export function assertLog(caller: Caller, log: string): void {
 /** Under two persons nobody is a system who has a say in money as a person, too. */
 const PERSONAL: readonly Role[] = ["finance", "approver", "operator"];
 
-/** A system has the platform's role on the log, and none by which a person decides there. */
-export function isSystem({ held }: Caller, log: string): boolean {
-  const roles = held.filter((grant) => covers(grant, log)).map(({ role }) => role);
-  return roles.includes("platform") && !roles.some((role) => PERSONAL.includes(role));
+/** Whether who asks decides on the log as a person, in whichever role they ask now. */
+export function isPerson({ held }: Caller, log: string): boolean {
+  return held.some((grant) => PERSONAL.includes(grant.role) && covers(grant, log));
 }
 
 /** What nobody has yet, a new log, is for those who have all. */

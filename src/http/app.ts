@@ -37,6 +37,7 @@ import { answerReports } from "./reports.ts";
 import { openRoom } from "./room.ts";
 import { type Gate, type Observer, Router } from "./router.ts";
 import { runnerRoutes } from "./runner.ts";
+import type { Streams } from "./streams.ts";
 import { tieOutRoutes } from "./tie-out.ts";
 
 export interface Services {
@@ -45,6 +46,7 @@ export interface Services {
   months: Monthing;
   exports: Exporting;
   feeding: Feeding;
+  streams: Streams;
   reading: Showing & Parameters<typeof usage>[0];
   serving: Serving;
   gate: Gate;

@@ -5,7 +5,7 @@ import { card, NewCard } from "../flow/rate/card.ts";
 import { classify, NewClass } from "../flow/rate/classify.ts";
 import { limit, NewLimit } from "../flow/rate/limit.ts";
 import { pack } from "../flow/rate/pack.ts";
-import { assertLog, type Caller, isSystem } from "./access.ts";
+import { assertLog, type Caller, isPerson } from "./access.ts";
 import { answerReceipt } from "./answer.ts";
 import type { Services } from "./app.ts";
 import { readJson } from "./body.ts";
@@ -61,5 +61,5 @@ export function financeRoutes(router: Router, flow: Services["flow"]): void {
 }
 
 function speaker(caller: Caller, log: string): { by: string; isPerson: boolean } {
-  return { by: caller.id, isPerson: !isSystem(caller, log) };
+  return { by: caller.id, isPerson: isPerson(caller, log) };
 }

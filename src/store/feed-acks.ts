@@ -1,4 +1,5 @@
-/** Table `feed_acks`: which entries are acknowledgements of the feed; and the breaks that stand behind them. */
+/** Tables `feed_acks` and `portal_breaks`: acknowledgements of the feed, and the breaks that stand behind them. */
+import { plainColumn } from "./columns.ts";
 import type { Sql, Transaction } from "./connect.ts";
 
 type Reader = Sql | Transaction;
@@ -61,18 +62,51 @@ export async function readAckBefore(
   return found;
 }
 
-/** Each consumer's newest, by their names. */
+/** Each consumer's newest, by their names: as many looks into the index as there are names. */
 export async function readNewestAcks(sql: Reader, log: string): Promise<FoundAck[]> {
   return await sql<FoundAck[]>`
+    with recursive ${consumersOf(sql, log)}
     select index, bytes
-    from (
-      select distinct on (consumer collate "C") log, index, consumer
-      from feed_acks
-      where log = ${log}
-      order by consumer collate "C", index desc
+    from consumers
+    cross join lateral (
+      select a.log, a.index
+      from feed_acks as a
+      where a.log = ${log} and a.consumer = consumers.consumer
+      order by a.index desc
+      limit 1
     ) as newest
     join entries using (log, index)
-    order by consumer collate "C"`;
+    order by consumers.consumer collate "C"`;
+}
+
+/** Names by which there are acknowledgements on entries 0 … below−1. */
+export async function countConsumers(sql: Reader, log: string, below: bigint): Promise<number> {
+  const [row] = await sql<[{ count: bigint }]>`
+    with recursive ${consumersOf(sql, log)}
+    select count(*)
+    from consumers
+    where exists (
+      select
+      from feed_acks as a
+      where a.log = ${log} and a.consumer = consumers.consumer and a.index < ${below}
+    )`;
+  return Number(row.count);
+}
+
+/** From name to name, not over all that each of them acknowledged. */
+function consumersOf(sql: Reader, log: string) {
+  return sql`
+    consumers (consumer) as (
+      select min(consumer) from feed_acks where log = ${log}
+      union all
+      select (
+        select min(a.consumer)
+        from feed_acks as a
+        where a.log = ${log} and a.consumer > consumers.consumer
+      )
+      from consumers
+      where consumer is not null
+    )`;
 }
 
 export interface PortalBreak {
@@ -82,26 +116,24 @@ export interface PortalBreak {
   state: "open" | "accepted" | "corrected" | "healed";
 }
 
-/** A consumer's newest `portal-difference` of each month, as entries 0 … below−1 say. */
+/** A consumer's newest `portal-difference` of each of these months, as entries 0 … below−1 say. */
 export async function readPortalBreaks(
   sql: Reader,
   log: string,
-  consumer: string,
-  below: bigint = ANY_INDEX,
+  { consumer, months, below }: { consumer: string; months: readonly string[]; below: bigint },
 ): Promise<PortalBreak[]> {
   return await sql<PortalBreak[]>`
-    select distinct on (b.month) b.index, b.month, coalesce(e.outcome, 'open') as state
-    from breaks as b
+    select newest.index, newest.month, coalesce(e.outcome, 'open') as state
+    from unnest(${plainColumn(months)}::text::date[]) as asked (month)
     cross join lateral (
-      select consumer
-      from feed_acks as a
-      where a.log = b.log and a.index < b.index
-      order by a.index desc
+      select b.index, b.month
+      from portal_breaks as b
+      where b.log = ${log} and b.consumer = ${consumer} and b.month = asked.month
+        and b.index < ${below}
+      order by b.index desc
       limit 1
-    ) as ack
+    ) as newest
     left join break_ends as e
-      on e.log = b.log and e.break = b.index and e.index < ${below}
-    where b.log = ${log} and b.code = 'portal-difference' and b.index < ${below}
-      and ack.consumer = ${consumer}
-    order by b.month, b.index desc`;
+      on e.log = ${log} and e.break = newest.index and e.index < ${below}
+    order by newest.month`;
 }

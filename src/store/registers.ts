@@ -49,6 +49,7 @@ type Newest =
   | "role_mapping"
   | "access_digest"
   | "environment"
+  | "feed_ack"
   | "verification";
 
 /** The newest of its kind, or the newest below an index. */

@@ -59,6 +59,16 @@ export function differencesIn(months: readonly AckMonth[]): Map<string, Sum> {
   return differences;
 }
 
+/**
+ * The months of which a break may end or open: a consumer's open break is of a month that differed when it last
+ * acknowledged, or else that had ended it.
+ *
+ * @param before the consumer's acknowledgement before
+ */
+export function monthsAtStake(months: readonly AckMonth[], before: readonly AckMonth[]): string[] {
+  return [...new Set([...differencesIn(months).keys(), ...differencesIn(before).keys()])];
+}
+
 /** The consumer's newest `portal-difference` of a month; a `healed` one is as none. */
 export interface Standing {
   readonly index: bigint;
@@ -75,6 +85,7 @@ export interface Judged {
 /**
  * @param ack index of its entry
  * @param before the consumer's acknowledgement before it
+ * @param standing of `monthsAtStake`
  */
 export function judgeAck(
   ack: bigint,

@@ -2,7 +2,7 @@
  * What the tables beside the log must hold because of one entry, from its bytes (DESIGN §1, invariant
  * 1). Checking compares with it, rebuilding writes it; only append says it a first time.
  */
-import { type BesideRow, rowsBeside } from "../../core/beside.ts";
+import { type BesideRow, isOfPortal, rowsBeside } from "../../core/beside.ts";
 import { type DispositionLine, decodeEntry, type Entry, type EntryOf } from "../../core/entry.ts";
 import type { Hash, Sha256 } from "../../core/hash.ts";
 import { parseCanonical } from "../../core/json.ts";
@@ -12,6 +12,7 @@ import { fact, Report, TYP } from "../../core/report.ts";
 import { decodeBase64, encodeUtf8, equal } from "../../core/text.ts";
 import { usageColumns } from "../../core/typed.ts";
 import type { Sql, Transaction } from "../../store/connect.ts";
+import { readNewest } from "../../store/registers.ts";
 import {
   bytesOf,
   type JobRow,
@@ -57,14 +58,19 @@ const UNTYPED: TypedColumns = {
   finished_at: null,
 };
 
-/** The entries that this one names, and `besides`; without them it cannot be derived or judged. */
+/**
+ * The entries that this one names, and `besides`; of a `portal-difference`, the acknowledgement before it. Without
+ * them it cannot be derived or judged.
+ */
 export async function citedBy(
   entry: Entry,
   sql: Sql | Transaction,
   besides: readonly bigint[] = [],
 ): Promise<Cited> {
   const cited = new Map<bigint, Entry>();
-  const indices = [...cites(entry), ...besides].filter((index) => index < entry.index);
+  const ack = isOfPortal(entry) && (await readNewest(sql, entry.log, "feed_ack", entry.index));
+  const named = [...cites(entry), ...besides, ...(ack ? [ack.index] : [])];
+  const indices = named.filter((index) => index < entry.index);
   if (indices.length === 0) return cited;
   for (const { index, bytes } of await bytesOf(sql, entry.log, indices)) {
     const decoded = decodeEntry(bytes);
@@ -89,7 +95,7 @@ export function derive(
   cited: Cited,
   hash: Sha256,
 ): Derived | undefined {
-  const beside = rowsBeside(entry);
+  const beside = rowsBeside(entry, isOfPortal(entry) ? newestAck(cited) : undefined);
   const nothing = { typed: UNTYPED, jobs: [], reports: [], keys: [], beside };
   switch (entry.kind) {
     case "usage":
@@ -114,6 +120,14 @@ export function derive(
     default:
       return nothing;
   }
+}
+
+function newestAck(cited: Cited): EntryOf<"feed_ack"> | undefined {
+  let newest: EntryOf<"feed_ack"> | undefined;
+  for (const entry of cited.values()) {
+    if (entry.kind === "feed_ack" && entry.index > (newest?.index ?? -1n)) newest = entry;
+  }
+  return newest;
 }
 
 /** Strict in form, type and shape; the signature is the auditor's to verify. */

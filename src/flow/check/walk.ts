@@ -21,7 +21,7 @@ import { differences, finding } from "./compare.ts";
 import { decisionRules } from "./decision.ts";
 import { citedBy, derive } from "./derive.ts";
 import type { Finding, Unread } from "./event.ts";
-import { feedRules } from "./feed.ts";
+import { FeedRules } from "./feed.ts";
 import { admission, rejudge } from "./judgement.ts";
 import { moneyRules } from "./money.ts";
 import { resolutionRules } from "./resolution.ts";
@@ -65,6 +65,7 @@ export class Walk {
   readonly #reports: Beside<ReportRow>;
   readonly #keys: Beside<KeyRow>;
   readonly #control: ReadonlyMap<BesideTable, Beside<BesideRead>>;
+  readonly #feed: FeedRules;
   #prefix: Prefix | undefined;
   #last: Last | undefined;
   #head: WalkedHead = { size: 0n, leaf: GENESIS_PREV, at: "", control_index: -1n };
@@ -82,6 +83,7 @@ export class Walk {
     this.#reports = beside.reports;
     this.#keys = beside.keys;
     this.#control = beside.control;
+    this.#feed = new FeedRules(snapshot.sql);
     if (before === undefined) return;
     this.#prefix = before.prefix;
     this.#head = { ...this.#head, control_index: before.prefix.controlIndex };
@@ -202,7 +204,7 @@ export class Walk {
       for await (const [expected, found] of resolutionRules(entry, prefix, sql)) {
         yield finding(place, "bytes", expected, found);
       }
-      for await (const [expected, found] of feedRules(entry, sql)) {
+      for await (const [expected, found] of this.#feed.judge(entry)) {
         yield finding(place, "bytes", expected, found);
       }
     }

@@ -3,15 +3,18 @@
 import { decodeEntry } from "../../core/entry.ts";
 import { eventsOf, type FeedEvent, type Instance } from "../../core/feed/event.ts";
 import { Problem } from "../../core/problem.ts";
+import type { Archive } from "../../store/archive.ts";
 import type { Sql, Transaction } from "../../store/connect.ts";
 import { type FedEntry, readFed } from "../../store/feed.ts";
 import { listLogs } from "../../store/logs.ts";
 import { decodedAs, snapshot } from "../usage/show.ts";
+import { assertReached } from "./reach.ts";
 import type { SealWatch } from "./seal-watch.ts";
 
 export interface Feeding {
   /** As reader. */
   sql: Sql;
+  archive: Pick<Archive, "latestCheckpoint">;
   seals: SealWatch;
   /** Compute minutes that are one credit; undefined: none are shown. */
   creditMinutes: bigint | undefined;
@@ -26,6 +29,16 @@ export interface FeedSearch {
   waitMs: number;
 }
 
+/** Who reads. */
+export interface FeedReader {
+  /** Opaque id of the principal. */
+  id: string;
+  /** They are gone, or their time is over. */
+  signal: AbortSignal;
+  /** Asked before each page: access may end while they read. @throws Problem where it has */
+  assertMayRead(): Promise<void>;
+}
+
 /** Entries cursor … next_cursor−1, of which as_of are sealed. */
 export interface FeedPage {
   log: string;
@@ -35,49 +48,62 @@ export interface FeedPage {
   next_cursor: string;
 }
 
-/** Long enough for whoever has much to catch up with, and no longer than a token may be old. */
-const FOLLOW_MS_MAX = 300_000;
+/** Where there are no events for long, a page without any says how far it is looked through. */
+const SCAN_MS_MAX = 5_000;
 
 /**
- * With nothing to tell, waits for it.
+ * With nothing to tell, waits for it. A page without events whose next_cursor is less than its as_of is no end.
  *
- * @param signal the caller is gone
- * @throws Problem `not-found`, `beyond-checkpoint` for a cursor behind all that is sealed, `busy`
+ * @throws Problem `not-found`; as `assertReached` does for a cursor behind all that is sealed; `busy`, and as
+ *   `assertMayRead` does
  */
 export async function feed(
   feeding: Feeding,
   search: FeedSearch,
-  signal: AbortSignal,
+  reader: FeedReader,
 ): Promise<FeedPage> {
-  const until = performance.now() + search.waitMs;
-  let page = await readPage(feeding, search);
-  while (page.events.length === 0 && !signal.aborted) {
+  const start = performance.now();
+  const scanUntil = start + Math.max(search.waitMs, SCAN_MS_MAX);
+  const read = async (cursor: bigint): Promise<Page> => {
+    await reader.assertMayRead();
+    return await readPage(feeding, { ...search, cursor });
+  };
+  let page = await read(search.cursor);
+  while (page.events.length === 0 && !reader.signal.aborted) {
     const { asOf, next } = page;
+    const now = performance.now();
+    if (next < asOf && now >= scanUntil) break;
     if (next === asOf) {
-      const left = until - performance.now();
-      const grown = left > 0 && (await feeding.seals.grown(search.log, asOf, left, signal));
+      const wait = { beyond: asOf, ms: start + search.waitMs - now };
+      const grown = wait.ms > 0 && (await feeding.seals.grown(search.log, wait, reader));
       if (!grown) break;
     }
-    page = await readPage(feeding, { ...search, cursor: next });
+    page = await read(next);
   }
   const { asOf, events, next } = page;
   const { log } = search;
   return { log, as_of: String(asOf), sealed: true, events, next_cursor: String(next) };
 }
 
-/** Page after page, until one has nothing; the next is read when it is asked for. @throws as `feed` */
+/**
+ * Page after page, until nothing came for as long as is waited; the next is read when it is asked for. The first
+ * comes at once, whatever it has.
+ * @throws as `feed`
+ */
 export async function* follow(
   feeding: Feeding,
   search: FeedSearch,
-  signal: AbortSignal,
+  reader: FeedReader,
 ): AsyncGenerator<FeedPage> {
-  const end = performance.now() + FOLLOW_MS_MAX;
   let { cursor } = search;
-  while (!signal.aborted && performance.now() < end) {
-    const page = await feed(feeding, { ...search, cursor }, signal);
+  let waitMs = 0;
+  while (!reader.signal.aborted) {
+    const page = await feed(feeding, { ...search, cursor, waitMs }, reader);
     yield page;
-    if (page.events.length === 0) return;
+    const isAll = page.events.length === 0 && page.next_cursor === page.as_of;
+    if (isAll && waitMs === search.waitMs) return;
     cursor = BigInt(page.next_cursor);
+    waitMs = search.waitMs;
   }
 }
 
@@ -94,14 +120,14 @@ const ROWS = 100;
 
 /** In one snapshot: of two servers one may lag, and would lack entries that the other has sealed. */
 async function readPage(
-  { creditMinutes, sql }: Feeding,
+  { archive, creditMinutes, sql }: Feeding,
   { cursor, limit, log }: FeedSearch,
 ): Promise<Page> {
   return await snapshot(sql, async (tx) => {
     const [listed] = await listLogs(tx, log);
     if (listed === undefined) throw new Problem("not-found");
     const { genesis, sealed: asOf } = listed;
-    if (cursor > asOf) throw new Problem("beyond-checkpoint");
+    await assertReached(archive, listed, cursor);
     const to = cursor + SCANNED < asOf ? cursor + SCANNED : asOf;
     const { platform, unique_id } = decodedAs("log", genesis).body;
     const instance = { platform, unique_id, creditMinutes };

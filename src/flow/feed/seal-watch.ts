@@ -3,27 +3,37 @@ import { setTimeout as pause } from "node:timers/promises";
 import { Problem } from "../../core/problem.ts";
 import type { Sql } from "../../store/connect.ts";
 import { readSealedSizes } from "../../store/feed.ts";
+import type { FeedReader } from "./read.ts";
 
 export interface SealWatch {
   /**
    * Resolves to true when the log is sealed beyond a size, to false when so many milliseconds are over, the signal
-   * is aborted or the watch is closed.
+   * is aborted or the watch is closed; and at once where as many as may already wait for the same principal.
    *
    * @throws Problem `busy`: too many wait already
    */
-  grown(log: string, beyond: bigint, ms: number, signal: AbortSignal): Promise<boolean>;
+  grown(log: string, wait: Wait, by: Pick<FeedReader, "id" | "signal">): Promise<boolean>;
   /** Nobody waits any more. */
   close(): void;
 }
 
+export interface Wait {
+  beyond: bigint;
+  ms: number;
+}
+
 interface Waiter {
   log: string;
+  /** Of a principal. */
+  id: string;
   beyond: bigint;
   answer: (grown: boolean) => void;
 }
 
 const LOOK_MS = 200;
 const WAITERS_MAX = 1_000;
+/** Of one principal, so that nobody takes the places of all others. */
+export const WAITERS_OF_ONE_MAX = 20;
 
 export function openSealWatch({ sql }: { sql: Sql }): SealWatch {
   const waiters = new Set<Waiter>();
@@ -46,8 +56,10 @@ export function openSealWatch({ sql }: { sql: Sql }): SealWatch {
   }
 
   return {
-    grown: async (log, beyond, ms, signal) => {
+    grown: async (log, { beyond, ms }, { id, signal }) => {
       if (closed || signal.aborted) return false;
+      const own = Array.from(waiters).filter((waiter) => waiter.id === id);
+      if (own.length >= WAITERS_OF_ONE_MAX) return false;
       if (waiters.size >= WAITERS_MAX) throw new Problem("busy");
       return await new Promise((resolve) => {
         const answer = (grown: boolean): void => {
@@ -58,7 +70,7 @@ export function openSealWatch({ sql }: { sql: Sql }): SealWatch {
         };
         const gone = (): void => answer(false);
         const over = setTimeout(gone, ms);
-        const waiter = { log, beyond, answer };
+        const waiter = { log, id, beyond, answer };
         signal.addEventListener("abort", gone);
         waiters.add(waiter);
         void look();

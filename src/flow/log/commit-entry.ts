@@ -147,7 +147,9 @@ class Writing {
     }
     await insertEntries(tx, log, at, [stored]);
     if (kind === "key") await enterKey(tx, entry as EntryOf<"key">);
-    await insertBeside(tx, log, rowsBeside(entry as Entry));
+    // What follows from an acknowledgement stands in its transaction.
+    const ack = this.entries.find((each) => each.kind === "feed_ack");
+    await insertBeside(tx, log, rowsBeside(entry as Entry, ack));
     this.entries.push(entry as Entry);
     if ((CONTROL_KINDS as readonly Kind[]).includes(kind)) this.#controlIndex = stored.index;
     return { index: stored.index, leaf: stored.leaf, at, written: true };

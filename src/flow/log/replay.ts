@@ -150,7 +150,7 @@ class Replaying implements Replay {
       throw new RecoveryError("log-forked", `entry ${size} does not go on from the head`, size);
     }
     const prefix = await this.#apply(entry);
-    const cited = entry.kind === "disposition" ? await citedBy(entry, this.tx) : new Map();
+    const cited = await citedBy(entry, this.tx);
     const derived = derive(entry, prefix, new Map([...cited, ...recent]), this.#hash);
     if (derived === undefined) throw new Error(`replay: entry ${size} says nothing`);
     recent.set(size, entry);

@@ -5,6 +5,7 @@ import { check } from "../../../src/flow/check/check.ts";
 import type { Finding } from "../../../src/flow/check/event.ts";
 import { type Acknowledged, acknowledge } from "../../../src/flow/feed/acknowledge.ts";
 import { seal } from "../../../src/flow/log/seal.ts";
+import { folderArchive } from "../../../src/store/archive-folder.ts";
 import { readOpenBreaks } from "../../../src/store/breaks.ts";
 import { CARD } from "../../core/history.ts";
 import { type Door, entriesOf, type House, newAgent, newLog, reported, sha256 } from "../door.ts";
@@ -75,11 +76,18 @@ export class FeedDesk {
   async ack(
     { log, size }: Fed,
     months: readonly Stated[],
-    { by = this.door, consumer = "portal", up_to = size } = {},
+    {
+      by = this.door,
+      consumer = "portal",
+      up_to = size,
+      principal = "p_portal",
+      isPerson = false,
+    } = {},
   ): Promise<Acknowledged> {
     const input = { consumer, months: [...months], up_to: String(up_to) };
-    const opening = { ...by, sql: this.house.database.writer, hash: sha256 };
-    return await acknowledge(opening, { log, by: "p_portal" }, input);
+    const archive = folderArchive(this.house.archive);
+    const opening = { ...by, archive, sql: this.house.database.writer, hash: sha256 };
+    return await acknowledge(opening, { log, by: principal, isPerson }, input);
   }
 
   entries({ log }: Fed) {

@@ -3,17 +3,28 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { parseSignedComputeMs } from "../../../src/core/charge.ts";
 import type { Sum } from "../../../src/core/feed/acknowledgement.ts";
 import { eventsOf, type FeedEvent } from "../../../src/core/feed/event.ts";
+import { Problem } from "../../../src/core/problem.ts";
 import { SOURCES } from "../../../src/flow/export/sources.ts";
 import { countFed } from "../../../src/flow/feed/count.ts";
-import { type FeedSearch, feed, follow } from "../../../src/flow/feed/read.ts";
-import { openSealWatch, type SealWatch } from "../../../src/flow/feed/seal-watch.ts";
+import { type FeedReader, type FeedSearch, feed, follow } from "../../../src/flow/feed/read.ts";
+import {
+  openSealWatch,
+  type SealWatch,
+  WAITERS_OF_ONE_MAX,
+} from "../../../src/flow/feed/seal-watch.ts";
 import { snapshot } from "../../../src/flow/usage/show.ts";
 import { FedLog } from "../../core/feed/log.ts";
 import { type FreshDatabase, freshDatabase } from "../../postgres.ts";
 
 const LOG = "ab".repeat(16);
-/** Of a caller who stays. */
-const stays = (): AbortSignal => new AbortController().signal;
+/** Who stays, and may read. */
+const stays = (id = "p_portal"): FeedReader => ({
+  id,
+  signal: new AbortController().signal,
+  assertMayRead: async () => undefined,
+});
+/** It reaches no further than the database is sealed. */
+const archive = { latestCheckpoint: async () => undefined };
 
 let db: FreshDatabase;
 let seals: SealWatch;
@@ -54,12 +65,9 @@ function oracle(): FeedEvent[] {
   return ledger.written.flatMap(({ entry }) => eventsOf(entry, instance, "700"));
 }
 
-const read = (search: Partial<FeedSearch> = {}, signal = stays()) =>
-  feed(
-    { sql: db.reader, seals, creditMinutes: undefined },
-    { log: LOG, cursor: 0n, limit: 500, waitMs: 0, ...search },
-    signal,
-  );
+const feeding = () => ({ sql: db.reader, archive, seals, creditMinutes: undefined });
+const read = (search: Partial<FeedSearch> = {}, reader = stays()) =>
+  feed(feeding(), { log: LOG, cursor: 0n, limit: 500, waitMs: 0, ...search }, reader);
 
 test("a page has the events of whole entries, says as of what it is, and where the next one begins", async () => {
   const page = await read();
@@ -103,10 +111,9 @@ test("a consumer that dies anywhere and resumes by its cursor takes every event 
 
 test("pages follow each other until one has nothing, and the next is read only when it is asked for", async () => {
   const search = { log: LOG, cursor: 0n, limit: 60, waitMs: 0 };
-  const feeding = { sql: db.reader, seals, creditMinutes: undefined };
   const events: FeedEvent[] = [];
   const sizes: number[] = [];
-  for await (const page of follow(feeding, search, stays())) {
+  for await (const page of follow(feeding(), search, stays())) {
     sizes.push(page.events.length);
     events.push(...page.events);
   }
@@ -171,8 +178,10 @@ test("whoever waits hears of what comes, passes over what has no events, and is 
   expect((await read({ cursor: from, waitMs: 300 })).events).toEqual([]);
   expect(performance.now() - started).toBeGreaterThanOrEqual(290);
   const gone = new AbortController();
-  const left = read({ cursor: from, waitMs: 20_000 }, gone.signal);
-  const many = Array.from({ length: 20 }, () => read({ cursor: from, waitMs: 20_000 }));
+  const left = read({ cursor: from, waitMs: 20_000 }, { ...stays(), signal: gone.signal });
+  const many = Array.from({ length: 20 }, (_, i) =>
+    read({ cursor: from, waitMs: 20_000 }, stays(`p_${i}`)),
+  );
   gone.abort();
   expect((await left).next_cursor).toBe(String(from));
   // Nothing for a consumer: whoever waits goes on waiting.
@@ -188,12 +197,56 @@ test("whoever waits hears of what comes, passes over what has no events, and is 
   expected = oracle();
 });
 
-test("nobody waits for a service that stops, and no more wait than it bears", async () => {
+test("nobody waits for a service that stops, no more wait than it bears, and of one principal no more than their share", async () => {
   const own = openSealWatch({ sql: db.reader });
-  const wait = () => own.grown(LOG, ledger.size, 60_000, stays());
-  const waiting = Array.from({ length: 1_000 }, wait);
-  await expect(wait()).rejects.toMatchObject({ code: "busy" });
+  const wait = (id: string) => own.grown(LOG, { beyond: ledger.size, ms: 60_000 }, stays(id));
+  const principals = Array.from({ length: 1_000 / WAITERS_OF_ONE_MAX }, (_, i) => `p_${i}`);
+  const waiting = principals.flatMap((id) => {
+    return Array.from({ length: WAITERS_OF_ONE_MAX }, () => wait(id));
+  });
+  expect(await wait("p_0")).toBe(false);
+  await expect(wait("p_new")).rejects.toMatchObject({ code: "busy" });
   own.close();
   expect(new Set(await Promise.all(waiting))).toEqual(new Set([false]));
-  expect(await wait()).toBe(false);
+  expect(await wait("p_new")).toBe(false);
+});
+
+test("whoever may no longer read is told so before the next page, also where they waited for it", async () => {
+  const size = ledger.size;
+  let may = true;
+  const assertMayRead = async (): Promise<void> => {
+    if (!may) throw new Problem("not-found");
+  };
+  const waiting = read({ cursor: size, waitMs: 20_000 }, { ...stays(), assertMayRead });
+  const pages = follow(
+    feeding(),
+    { log: LOG, cursor: 0n, limit: 10, waitMs: 0 },
+    { ...stays(), assertMayRead },
+  );
+  expect((await pages.next()).done).toBe(false);
+  may = false;
+  await expect(pages.next()).rejects.toMatchObject({ code: "not-found" });
+  ledger.build();
+  await ledger.load(db.owner);
+  await ledger.seal(db.owner);
+  await expect(waiting).rejects.toMatchObject({ code: "not-found" });
+});
+
+test("a stream's first page comes at once, and waits for nothing that it has not told", async () => {
+  const search = { log: LOG, cursor: ledger.size, limit: 10, waitMs: 20_000 };
+  const pages = follow(feeding(), search, stays());
+  const start = performance.now();
+  const { value } = await pages.next();
+  expect([value?.next_cursor, value?.events]).toEqual([String(ledger.size), []]);
+  expect(performance.now() - start).toBeLessThan(10_000);
+});
+
+test("a cursor that only the archive reaches is of a database that is behind, and not beyond all that is sealed", async () => {
+  const asked = (size: bigint) => {
+    const archive = { latestCheckpoint: async () => ({ size, note: "" }) };
+    const search = { log: LOG, cursor: ledger.size + 2n, limit: 10, waitMs: 0 };
+    return feed({ ...feeding(), archive }, search, stays());
+  };
+  await expect(asked(ledger.size + 2n)).rejects.toMatchObject({ code: "log-behind" });
+  await expect(asked(ledger.size + 1n)).rejects.toMatchObject({ code: "beyond-checkpoint" });
 });
