@@ -17,21 +17,24 @@ interface CheckExportOptions {
   tokenFile?: string;
   manifest: string;
   note: string;
+  priceList?: string;
   json?: true;
 }
 
 const HELP = `
 Every row is made again from the entries, by an implementation of its own, and compared in its order; so are
 row count and control totals. The manifest must be signed as the log's, and name a root of its tree. Names
-(columns ending in _name) are on no log: they are not checked, which is said. Of a FOCUS file it
-is checked what each line's minutes were charged for, and that list and contracted cost are quantity times price:
-not the prices. Whether the entries themselves are what agents signed is for verify to say.
+are on no log: they are not checked, which is said. The money of a FOCUS file is a price list's: with --price-list,
+which must be the list of the manifest's prices_sha256, all of it is made again as well; without it, it is said what
+was not checked. Whether the entries themselves are what agents signed is for verify to say.
 
 Exit status: 0 the same as the log gives; 1 a finding, or the log is not what was signed; 2 could not look.
 
 Example:
   minutebook-audit check-export portal.csv --manifest portal.manifest.json --note portal.manifest.note \\
     ./archive LOG --vkey ledger.vkey
+  minutebook-audit check-export focus.csv --manifest focus.manifest.json --note focus.manifest.note \\
+    --price-list prices.json ./archive LOG --vkey ledger.vkey
 `;
 
 export const addCheckExport: AddCommand = (program, output, done) => {
@@ -42,6 +45,7 @@ export const addCheckExport: AddCommand = (program, output, done) => {
     .argument("[log]", "the log's id, where the folder holds several")
     .requiredOption("--manifest <file>", "its manifest, to the byte")
     .requiredOption("--note <file>", "the manifest's hash under the log's keys")
+    .option("--price-list <file>", "the price list that a FOCUS file was made with, to the byte")
     .option("--json", "print the outcome as JSON")
     .addHelpText("after", HELP)
     .action(
@@ -72,11 +76,13 @@ async function check(
   const [id = "", ...others] = place.logs;
   if (others.length > 0) throw new CannotLook(`${archive} holds several logs: name one of them`);
   const [manifest, note] = [readFile(options.manifest), readFile(options.note)];
+  const priceList = options.priceList === undefined ? undefined : readFile(options.priceList);
   const spill = openSpill();
   const bar = progressBar(output, id, "bundles");
   try {
     const checked = await checkExport(await place.open(id), {
       ...{ log: id, file: fileAt(file), manifest, note },
+      ...(priceList && { priceList }),
       ...{ vkeys: keysOf(id, vkeys), verify: verifyNow, hash: sha256, openPiles: spill.open },
       ...(bar && { onProgress: bar.update }),
     });
@@ -103,9 +109,7 @@ function printChecked({ findings, manifest, missed, unchecked }: CheckedExport):
     ...findings.listed.map(({ code, detail }) => `  ${code}: ${detail} (${FINDINGS[code]})`),
     ...(findings.count > findings.listed.length ? ["  and more"] : []),
     ...(missed === undefined ? [] : [`  not looked at to the end: ${missed}`]),
-    ...(unchecked.length > 0
-      ? [`NOT CHECKED, for the log does not say it: ${unchecked.join(", ")}`]
-      : []),
+    ...unchecked.map(({ columns, why }) => `NOT CHECKED, for ${why}: ${columns.join(", ")}`),
   ];
   return `${printable(lines.join("\n"))}\n`;
 }

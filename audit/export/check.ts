@@ -15,9 +15,11 @@ import { compareRows } from "./compare.ts";
 import { creditsOf } from "./credits.ts";
 import type { ExportFile } from "./export-file.ts";
 import { checkFocus } from "./focus/check.ts";
+import { openPriceList, type Priced } from "./focus/price-list.ts";
 import { bookOf, givenRows } from "./given.ts";
 import { BESIDE_THE_LOG, CREDITS, columnsOf, openManifest } from "./manifest.ts";
 import { Totals } from "./totals.ts";
+import { OTHER_COLUMNS, THE_LOG_IS_SILENT, type Unchecked } from "./unchecked.ts";
 import { Unreadable } from "./unreadable.ts";
 
 export interface CheckOptions extends NewestOptions {
@@ -25,6 +27,8 @@ export interface CheckOptions extends NewestOptions {
   file: ExportFile;
   manifest: Uint8Array;
   note: Uint8Array;
+  /** Of a file with money in it: the list that its manifest names. */
+  priceList?: Uint8Array;
   hash: Sha256;
   onProgress?(done: bigint, bundles: bigint): void;
 }
@@ -32,8 +36,7 @@ export interface CheckOptions extends NewestOptions {
 export interface CheckedExport {
   /** Undefined where it is nobody's word. */
   manifest: Manifest | undefined;
-  /** Columns that the log does not give. */
-  unchecked: string[];
+  unchecked: Unchecked[];
   findings: Findings;
   /** Why it ended before all was looked at, where it did: then only the findings say anything. */
   missed?: string;
@@ -49,14 +52,15 @@ export async function checkExport(source: Source, options: CheckOptions): Promis
     return { manifest: undefined, unchecked: [], findings };
   }
   if (manifest.log !== log) throw new CannotLook(`the manifest is of log ${manifest.log}`);
+  const { hash, priceList } = options;
+  const priced = priceList && openPriceList(priceList, manifest, hash);
   await compareBytes(file, manifest, findings);
-  let unchecked: string[] = [];
   try {
     const proven = await openLog(source, manifest, options, findings);
-    unchecked = await compareContent(proven, { ...options, manifest }, findings);
+    const unchecked = await compareContent(proven, { ...options, manifest, priced }, findings);
     return { manifest, unchecked, findings };
   } catch (error) {
-    return { manifest, unchecked, findings, missed: endedBy(error, findings) };
+    return { manifest, unchecked: [], findings, missed: endedBy(error, findings) };
   }
 }
 
@@ -100,14 +104,14 @@ async function openLog(
 
 interface Comparing extends Omit<CheckOptions, "manifest"> {
   manifest: Manifest;
+  priced: Priced | undefined;
 }
 
-/** @returns columns that were not looked at */
 async function compareContent(
   proven: Proven,
   comparing: Comparing,
   findings: Findings,
-): Promise<string[]> {
+): Promise<Unchecked[]> {
   const { manifest } = comparing;
   const onLog = ({ body }: EntryOf<"log">): void => {
     const { platform, unique_id } = manifest.instance;
@@ -126,13 +130,14 @@ async function compareContent(
       {},
       `${name} has other columns: ${manifest.columns.join(", ")}`,
     );
-    return manifest.columns;
+    return [{ columns: manifest.columns, why: OTHER_COLUMNS }];
   }
   const totals = new Totals(columns);
   const given = counted(givenRows(proven, { ...giving, name }), { columns, manifest, totals });
   await compareTable(given, { ...comparing, name, columns }, findings);
   totals.check(manifest, findings);
-  return manifest.columns.filter((column) => BESIDE_THE_LOG.has(column));
+  const silent = manifest.columns.filter((column) => BESIDE_THE_LOG.has(column));
+  return silent.length === 0 ? [] : [{ columns: silent, why: THE_LOG_IS_SILENT }];
 }
 
 interface Table extends Comparing {

@@ -61,12 +61,12 @@ class Cursor {
   }
 }
 
-interface SortedBy {
+export interface SortedBy {
   at: number;
   column: Column;
 }
 
-function sortingOf({ columns, order }: Comparing): SortedBy[] {
+export function sortingOf({ columns, order }: Comparing): SortedBy[] {
   return order.flatMap((name) => {
     const at = columns.findIndex((column) => column.name === name);
     const column = columns[at];
@@ -96,11 +96,11 @@ function compareCells(a: Cell, b: Cell, { name, type }: Column): number {
   return compareBytes(encodeUtf8(a), encodeUtf8(b));
 }
 
-function nameOf(row: Row, sorting: readonly SortedBy[]): string {
+export function nameOf(row: Row, sorting: readonly SortedBy[]): string {
   return sorting.map(({ at, column }) => `${column.name} ${shown(row[at])}`).join(", ");
 }
 
-function differing(theirs: Row, ours: Row, { beside, columns }: Comparing): string {
+export function differing(theirs: Row, ours: Row, { beside, columns }: Comparing): string {
   const wrong = columns.flatMap(({ name }, at) => {
     if (beside.has(name) || theirs[at] === ours[at]) return [];
     return [`${name} ${shown(theirs[at])}, not ${shown(ours[at])}`];

@@ -1,8 +1,5 @@
 /** A month's allocation, dealt to the lines that it is of (docs/months.md). */
 
-/** In the order in which usage fills them: included, pack, overage, absorbed. All of one sign. */
-export type Basins = readonly [bigint, bigint, bigint, bigint];
-
 /** A basin lies from … to, as the sum over lines rises; the first has no bottom, and the last no top. */
 interface Basin {
   place: number;
@@ -11,27 +8,29 @@ interface Basin {
 }
 
 /**
- * Takes a line's billable usage, line by line, and gives what of it falls to each basin: always all of it. What
- * lines before the last have above the whole, or below nothing, is the outermost basins'.
+ * Takes a line's usage, line by line, and gives what of it falls to each basin: always all of it. What lines
+ * before the last have above the whole, or below nothing, is the outermost basins'.
+ *
+ * @param allocation at least one, in the order in which usage fills them, all of one sign
  */
-export function dealer(allocation: Basins): (billable: bigint) => Basins {
+export function dealer(allocation: readonly bigint[]): (usage: bigint) => bigint[] {
   const basins = layOut(allocation);
   // What is taken back is taken from the last basin first.
   const sign = allocation.some((amount) => amount < 0n) ? -1n : 1n;
   let level = 0n;
-  return (billable) => {
+  return (usage) => {
     const before = sign * level;
-    level += billable;
+    level += usage;
     const after = sign * level;
-    const dealt: [bigint, bigint, bigint, bigint] = [0n, 0n, 0n, 0n];
+    const dealt = allocation.map(() => 0n);
     for (const basin of basins)
       dealt[basin.place] = sign * (within(basin, after) - within(basin, before));
     return dealt;
   };
 }
 
-function layOut(allocation: Basins): Basin[] {
-  const places = [0, 1, 2, 3].filter((place) => allocation[place] !== 0n);
+function layOut(allocation: readonly bigint[]): Basin[] {
+  const places = [...allocation.keys()].filter((place) => allocation[place] !== 0n);
   if (allocation.some((amount) => amount < 0n)) places.reverse();
   if (places.length === 0) places.push(0);
   let top = 0n;

@@ -10,7 +10,7 @@ import { dayOfNumber, writeMicro } from "../tally/record.ts";
 import { Ranks } from "../tally/texts.ts";
 import type { Allocated } from "./allocated.ts";
 import type { Charges } from "./charges.ts";
-import { type Basins, dealer } from "./deal.ts";
+import { dealer } from "./deal.ts";
 import { Fold, type Key, type Sum } from "./fold.ts";
 import { trackingOf, usageMonthOf } from "./monthly.ts";
 
@@ -77,7 +77,7 @@ export class Portal {
     }
   }
 
-  #row({ amounts, key }: Sum<Part>, machines: Ranks, deal: (billable: bigint) => Basins): Row {
+  #row({ amounts, key }: Sum<Part>, machines: Ranks, deal: (billable: bigint) => bigint[]): Row {
     const [jobs = 0n, duration = 0n, gross = 0n, compute = 0n, adjustment = 0n, billed = 0n] =
       amounts;
     const net = compute + adjustment;

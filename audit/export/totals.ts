@@ -1,17 +1,17 @@
 /** What a manifest counts and sums of a file, counted and summed of the rows that the log gives. */
 import type { Manifest } from "../../src/core/export/manifest.ts";
-import type { Column, Row } from "../../src/core/export/tables.ts";
+import { type Column, placesOf, type Row } from "../../src/core/export/tables.ts";
 import type { Findings } from "../finding.ts";
-import { micro, writeMicro } from "../tally/record.ts";
+import { micro, writeDecimal } from "../tally/record.ts";
 
 export class Totals {
-  readonly #summed: readonly { name: string; at: number; whole: boolean }[];
+  readonly #summed: readonly { name: string; at: number; places: number }[];
   readonly #sums = new Map<string, bigint>();
   #rows = 0n;
 
   constructor(columns: readonly Column[]) {
-    this.#summed = columns.flatMap(({ name, summed, type }, at) => {
-      return summed ? [{ name, at, whole: type === "integer" }] : [];
+    this.#summed = columns.flatMap((column, at) => {
+      return column.summed ? [{ name: column.name, at, places: placesOf(column) }] : [];
     });
   }
 
@@ -24,7 +24,7 @@ export class Totals {
 
   check({ rows, totals }: Manifest, findings: Findings): void {
     const given = new Map(
-      this.#summed.map(({ name, whole }) => [name, this.#written(name, whole)]),
+      this.#summed.map(({ name, places }) => [name, this.#written(name, places)]),
     );
     const names = new Set([...given.keys(), ...Object.keys(totals)]);
     const wrong = [...names].filter((name) => totals[name] !== given.get(name));
@@ -33,8 +33,8 @@ export class Totals {
     for (const detail of said) findings.add("export-totals", {}, detail);
   }
 
-  #written(name: string, whole: boolean): string {
+  #written(name: string, places: number): string {
     const sum = this.#sums.get(name) ?? 0n;
-    return whole ? String(sum) : writeMicro(sum);
+    return places === 0 ? String(sum) : writeDecimal(sum, places);
   }
 }

@@ -44,6 +44,11 @@ export function micro(text: string): bigint {
 
 /** As entries write it: six decimals, and a sign only below zero. */
 export function writeMicro(amount: bigint): string {
-  const digits = String(amount < 0n ? -amount : amount).padStart(7, "0");
-  return `${amount < 0n ? "-" : ""}${digits.slice(0, -6)}.${digits.slice(-6)}`;
+  return writeDecimal(amount, 6);
+}
+
+/** Digits with a point before the last so many of them: at least one. */
+export function writeDecimal(amount: bigint, places: number): string {
+  const digits = String(amount < 0n ? -amount : amount).padStart(places + 1, "0");
+  return `${amount < 0n ? "-" : ""}${digits.slice(0, -places)}.${digits.slice(-places)}`;
 }

@@ -1,117 +1,124 @@
 /**
- * A FOCUS file, held to the log: what each line's minutes were charged for and which packs paid, to the last
- * digit; and each row to itself. What a minute costs is on no log, and is not looked at.
+ * A FOCUS file, held to the log and to the price list that it was made with: every row is made again, and
+ * compared cell by cell in its place. Without the list what it alone says is not looked at.
  */
 import type { Manifest } from "../../../src/core/export/manifest.ts";
 import type { Column, Row } from "../../../src/core/export/tables.ts";
 import { CannotLook, type Findings } from "../../finding.ts";
-import type { OpenPiles } from "../../tally/piles.ts";
-import { writeMicro } from "../../tally/record.ts";
 import type { Book } from "../book.ts";
 import type { ExportFile } from "../export-file.ts";
+import { Totals } from "../totals.ts";
+import { OTHER_COLUMNS, THE_LOG_IS_SILENT, type Unchecked } from "../unchecked.ts";
 import { Unreadable } from "../unreadable.ts";
-import { type CellOf, chargedIn, chargedInPortal, chargedInShare } from "./charges.ts";
-import { decimal, faultsIn } from "./row.ts";
-import { FocusSums } from "./sums.ts";
+import { focusColumns, PRICED } from "./columns.ts";
+import { compareInPlace } from "./compare.ts";
+import type { Priced } from "./price-list.ts";
+import { faultsIn, isDecimal } from "./row.ts";
+import { focusRows } from "./rows.ts";
+import { Unmade } from "./unmade.ts";
 
-/** All that is looked at. */
-const ALWAYS = [
-  ...["BillingAccountId", "ChargePeriodEnd", "ChargePeriodStart", "PricingQuantity", "SkuId"],
-  ...["x_ComputeMs", "x_NamespaceId", "x_Pack", "x_Portion", "x_ProjectId", "x_SubscriptionId"],
-  ...["x_Tracking", "x_UsageMonth"],
+/** Of what a row tells who is charged for what; no two are the same in them. */
+const ABOUT = [
+  ...["BillingAccountId", "x_SubscriptionId", "x_NamespaceId", "x_UsageMonth", "ChargePeriodStart"],
+  ...["ChargePeriodEnd", "x_ProjectId", "SkuId", "x_Tracking", "x_Portion", "x_Pack"],
 ];
-const WITH_MONEY = ["ContractedCost", "ContractedUnitPrice", "ListCost", "ListUnitPrice"];
-const AMOUNT = /^-?(?:0|[1-9][0-9]{0,30})\.[0-9]{6}$/;
+/** Of the directory of names, where they were asked for. */
+const NAMES = ["ResourceName", "SubAccountName"];
+const NO_PRICE_LIST = "no price list was given (--price-list)";
 
-interface Checking {
+interface FocusChecking {
   file: ExportFile;
   manifest: Manifest;
-  openPiles: OpenPiles;
+  /** That of the manifest, if it was given. */
+  priced: Priced | undefined;
 }
 
-/** @returns columns of the file that were not looked at */
+/** @throws CannotLook for a version of the specification that is not known here */
 export async function checkFocus(
   book: Book,
-  checking: Checking,
+  { file, manifest, priced }: FocusChecking,
   findings: Findings,
-): Promise<string[]> {
-  const { file, manifest, openPiles } = checking;
-  const { columns, format, parameters } = manifest;
-  if (format === "parquet") throw new CannotLook("FOCUS is checked as CSV and as NDJSON");
-  const withMoney = parameters.prices_sha256 !== undefined;
-  const needed = withMoney ? [...ALWAYS, ...WITH_MONEY] : ALWAYS;
-  const missing = needed.filter((name) => !columns.includes(name));
-  if (missing.length > 0) {
-    findings.add("export-manifest", {}, `it has no ${missing.join(", ")}`);
-    return columns.filter((name) => !needed.includes(name));
+): Promise<Unchecked[]> {
+  const { focus_version: version = "", month = "", names, prices_sha256 } = manifest.parameters;
+  const withMoney = prices_sha256 !== undefined;
+  const known = focusColumns(version, withMoney);
+  if (known === undefined) throw new CannotLook(`FOCUS ${version} is not known here`);
+  const columns = inFile(manifest, known);
+  if (columns === undefined) {
+    const detail = `FOCUS ${version} has other columns: ${manifest.columns.join(", ")}`;
+    findings.add("export-manifest", {}, detail);
+    return [{ columns: manifest.columns, why: OTHER_COLUMNS }];
   }
-  const sums = new FocusSums(openPiles);
-  await sumFile(checking, { sums, withMoney }, findings);
-  const month = parameters.month ?? "";
-  const rows = book.rows("portal", month, (namespace, share, terms) => {
-    for (const { amount, of } of chargedInShare(namespace, share, terms)) sums.given(of, amount);
+  const unpriced = columns.flatMap(({ name }) => {
+    return priced === undefined && PRICED.has(name) ? [name] : [];
   });
-  for (const row of rows) {
-    for (const { amount, of } of chargedInPortal(row, withMoney)) sums.given(of, amount);
-  }
-  for (const { file: said, log, row } of sums.unequal()) {
-    const what = row === undefined ? "no row has what the log gives" : `row ${row} and its like`;
-    const detail = `${what}: ${writeMicro(said)} compute-ms, not ${writeMicro(log)}`;
-    findings.add("export-row", { path: file.name }, detail);
-  }
-  return columns.filter((name) => !needed.includes(name));
-}
-
-interface Summing {
-  sums: FocusSums;
-  withMoney: boolean;
-}
-
-async function sumFile(
-  { file, manifest }: Checking,
-  { sums, withMoney }: Summing,
-  findings: Findings,
-): Promise<void> {
-  const { columns, format } = manifest;
-  const texts = columns.map((name): Column => ({ name, type: "text", nullable: true }));
-  const totals = new Map(Object.keys(manifest.totals).map((name) => [name, 0n]));
-  const cellsIn = cellsOf(columns);
-  let number = 0n;
+  const silent = names ? NAMES : [];
+  const { unique_id: instance } = manifest.instance;
+  const about = { columns: manifest.columns, month, instance, withMoney, priced };
+  const comparing = { columns, order: ABOUT, beside: new Set([...unpriced, ...silent]) };
+  const totals = new Totals(columns);
+  const onFault = (detail: string): void => findings.add("export-row", { path: file.name }, detail);
+  const said = saidRows(file, { manifest, columns, totals, checks: unpriced.length > 0, onFault });
   try {
-    for await (const row of file.rows(format, texts)) {
-      number += 1n;
-      const cell = cellsIn(row);
-      for (const [name, sum] of totals) totals.set(name, sum + (decimal(cell(name))?.digits ?? 0n));
-      const isAmount = AMOUNT.test(cell("x_ComputeMs"));
-      const faults = isAmount ? faultsIn(cell, withMoney) : [`x_ComputeMs ${cell("x_ComputeMs")}`];
-      for (const fault of faults)
-        findings.add("export-row", { path: file.name }, `row ${number}: ${fault}`);
-      if (!isAmount) continue;
-      for (const { amount, of } of chargedIn(cell)) sums.said(of, number, amount);
+    for await (const { detail, row } of compareInPlace(said, focusRows(book, about), comparing)) {
+      onFault(`row ${row}: ${detail}`);
     }
+    totals.check(manifest, findings);
   } catch (error) {
-    if (!(error instanceof Unreadable)) throw error;
-    findings.add("export-file", { path: file.name }, error.message);
+    if (error instanceof Unmade) onFault(`no such file can be made: ${error.message}`);
+    else if (error instanceof Unreadable)
+      findings.add("export-file", { path: file.name }, error.message);
+    else throw error;
   }
-  compareTotals(manifest, { rows: number, totals }, findings);
+  return [
+    { columns: silent, why: THE_LOG_IS_SILENT },
+    { columns: unpriced, why: NO_PRICE_LIST },
+  ].filter((unchecked) => unchecked.columns.length > 0);
 }
 
-function compareTotals(
-  manifest: Manifest,
-  { rows, totals }: { rows: bigint; totals: ReadonlyMap<string, bigint> },
-  findings: Findings,
-): void {
-  if (manifest.rows !== String(rows)) {
-    findings.add("export-totals", {}, `${manifest.rows} rows, and there are ${rows}`);
-  }
-  for (const [name, sum] of totals) {
-    const said = manifest.totals[name] ?? "";
-    if (decimal(said)?.digits === sum) continue;
-    findings.add("export-totals", {}, `${name} ${said}, and its rows have another sum`);
+/** In the order of the manifest; undefined where it names others. */
+function inFile({ columns }: Manifest, known: readonly Column[]): Column[] | undefined {
+  const found = columns.flatMap((name) => known.filter((column) => column.name === name));
+  const each = new Set(found).size === known.length;
+  return each && columns.length === known.length ? found : undefined;
+}
+
+interface Saying {
+  manifest: Manifest;
+  columns: readonly Column[];
+  totals: Totals;
+  /** Whether costs are held to the prices beside them: where there is nothing else to hold them to. */
+  checks: boolean;
+  onFault(detail: string): void;
+}
+
+/** As CSV writes them, counted and summed as they go by. */
+async function* saidRows(
+  file: ExportFile,
+  { checks, columns, manifest, onFault, totals }: Saying,
+): AsyncGenerator<Row> {
+  let number = 0n;
+  const places = new Map(columns.map(({ name }, at) => [name, at]));
+  for await (const read of file.rows(manifest.format, columns)) {
+    number += 1n;
+    const row = columns.map(({ type }, at) => {
+      const cell = read[at] ?? null;
+      // Parquet has milliseconds where the specification's text has none.
+      return manifest.format === "parquet" && type === "instant" ? wholeSeconds(cell) : cell;
+    });
+    // What is no number is a finding where it stands, and nothing in the sum.
+    totals.add(
+      columns.map(({ summed }, at) => {
+        const cell = row[at] ?? "";
+        return summed && isDecimal(cell) ? cell : null;
+      }),
+    );
+    const faults = checks ? faultsIn((name) => row[places.get(name) ?? -1] ?? "") : [];
+    for (const fault of faults) onFault(`row ${number}: ${fault}`);
+    yield row;
   }
 }
 
-function cellsOf(columns: readonly string[]): (row: Row) => CellOf {
-  const places = new Map(columns.map((name, at) => [name, at]));
-  return (row) => (name) => row[places.get(name) ?? -1] ?? "";
+function wholeSeconds(cell: string | null): string | null {
+  return cell?.replace(/\.000Z$/, "Z") ?? null;
 }

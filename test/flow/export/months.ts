@@ -1,5 +1,6 @@
 /** Histories of a log over three months, with all that its files for the portal are made of. */
 import fc from "fast-check";
+import { CREDIT_RUN_SOURCE } from "../../../src/core/beside.ts";
 import { formatSignedComputeMs } from "../../../src/core/charge.ts";
 import type { Row } from "../../../src/core/export/tables.ts";
 import type { Source } from "../../../src/flow/export/source.ts";
@@ -86,6 +87,7 @@ export class Telling {
         source_version,
         minutes,
         pack_id: `order ${choice.project % 2}/${namespace}`,
+        ...(choice.project === 12 && { source: CREDIT_RUN_SOURCE }),
       };
       ledger.append("pack", { ...PACK, ...pack, purchased_in: MONTHS[1] });
     } else if (choice.kind === "account") {
