@@ -43,6 +43,8 @@ export interface PortalMonth {
   /** Accounts in force before this instant. */
   until: string;
   rates: readonly MachineRate[];
+  /** Lines that are read at once; memory knows no more of them. */
+  pageRows?: number | undefined;
 }
 
 const PAGE_ROWS = 1_000;
@@ -59,7 +61,7 @@ export async function* readPortalLines(
   tx: Transaction,
   of: PortalMonth,
 ): AsyncGenerator<PortalLine[]> {
-  const { below, log, until } = of;
+  const { below, log, pageRows = PAGE_ROWS, until } = of;
   const query = tx`
     select
       account_id,
@@ -104,7 +106,7 @@ export async function* readPortalLines(
       asked.namespace_id, usage_month, day nulls last, asked.project_id,
       machine_type collate "C", tracking collate "C"
   `;
-  for await (const page of pagesOf<Row>(tx, query, PAGE_ROWS)) yield page.map(exact);
+  for await (const page of pagesOf<Row>(tx, query, pageRows)) yield page.map(exact);
 }
 
 /** One row for each usage, its gross amount rounded as core/charge.ts rounds, and for each line of an adjustment. */

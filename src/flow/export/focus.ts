@@ -29,6 +29,7 @@ import { portal } from "./portal.ts";
 import type { Origin, Source } from "./source.ts";
 
 const [DEFAULT_VERSION] = FOCUS_VERSIONS;
+const NO_PACKS = new PackDeal([]);
 /** Namespaces whose facts are asked for at once. */
 const BATCH = 500;
 
@@ -79,7 +80,7 @@ async function* pages(
   const cutOff = await cutOffOf(origin);
   const { month } = cutOff;
   const file = new FocusFile({ version, prices, month, instance: await instanceOf(origin) });
-  // Of the namespace that the page before ended in.
+  // Of the last namespace that drew on packs, which the page before may have ended in.
   let open: { namespace: string; deal: PackDeal } | undefined;
   for await (const page of portal({ ...origin, parameters: { month } }).pages) {
     const lines = page.map(lineOf);
@@ -87,10 +88,10 @@ async function* pages(
     if (open !== undefined) deals.set(open.namespace, open.deal);
     const charges = lines.flatMap((line) => {
       const namespace = line.namespace_id;
-      const deal = deals.get(namespace) ?? new PackDeal([]);
-      deals.set(namespace, deal);
-      open = { namespace, deal };
-      return chargesOf(line, partsOf(line, deal), month);
+      const deal = deals.get(namespace);
+      // Only one that has packs goes on: a namespace may draw its first in a later page than its first line.
+      if (deal !== undefined) open = { namespace, deal };
+      return chargesOf(line, partsOf(line, deal ?? NO_PACKS), month);
     });
     yield file.rows(charges, await namesOf(origin, charges));
   }

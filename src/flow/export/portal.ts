@@ -37,6 +37,7 @@ async function* pages(origin: Origin, creditMinutes: bigint | undefined): AsyncG
     below,
     until: endOf(month),
     rates,
+    pageRows: origin.pageRows,
   })) {
     const waterfalls = await waterfallsOf(tx, log, cutOff, lines);
     if (open !== undefined) waterfalls.set(open.name, open.waterfall);

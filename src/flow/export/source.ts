@@ -12,6 +12,8 @@ export interface Origin {
   /** Entries 0 … asOf−1 count. */
   asOf: bigint;
   parameters: Parameters;
+  /** Rows of `portal` that are read at once, which no file shows; left out, as many as memory has room for. */
+  pageRows?: number;
 }
 
 /** A table that is read while it is written out: memory knows a page of it. */

@@ -22,14 +22,16 @@ import { prices, sampleFile } from "../../format/focus/sample.ts";
 import { type FreshDatabase, freshDatabase } from "../../postgres.ts";
 import { clock } from "../history.ts";
 import { account } from "../money/entries.ts";
+import { LIMIT, PACK } from "../quota/logs.ts";
 import { openReader } from "./duckdb.ts";
-import { histories, MONTHS, rowsOf, Telling } from "./months.ts";
+import { histories, MINUTE, MONTHS, pageSizes, rowsOf, Telling } from "./months.ts";
 
 type Named = Readonly<Record<string, string>>;
 interface Asked {
   log: string;
   asOf: bigint;
   month: string;
+  pageRows?: number;
 }
 
 const PRICES = prices();
@@ -52,12 +54,15 @@ function named(columns: readonly { name: string }[], rows: readonly Row[]): Name
 }
 
 async function focusRows(
-  { log, asOf, ...asked }: Asked & Pick<Parameters, "names">,
+  { log, asOf, pageRows, ...asked }: Asked & Pick<Parameters, "names">,
   known = PRICES,
 ): Promise<Named[]> {
   return await snapshot(db.reader, async (tx) => {
     const parameters = completed("focus", asked, PRICES);
-    const { columns, pages } = focus(known)({ tx, log, asOf, parameters });
+    const { columns, pages } = focus(known)({
+      ...{ tx, log, asOf, parameters },
+      ...(pageRows !== undefined && { pageRows }),
+    });
     const rows: Row[] = [];
     for await (const page of pages) rows.push(...page);
     return named(columns, rows);
@@ -96,20 +101,44 @@ async function expectTied(asked: Asked): Promise<void> {
   expect(durations.reduce((all, each) => all + each, 0n)).toBe(measured);
 }
 
-test("T53: a FOCUS file has the portal's minutes in each portion, each pack's draws, and what was bought", async () => {
+test("T53: a FOCUS file has the portal's minutes in each portion, each pack's draws, and what was bought, however few lines are read at once", async () => {
   await fc.assert(
-    fc.asyncProperty(histories, async (choices) => {
+    fc.asyncProperty(histories, pageSizes, async (choices, pageRows) => {
       logs += 1;
       const telling = new Telling(db, `f${String(logs).padStart(31, "0")}`);
       payForAll(telling);
       for (const choice of choices) telling.tell(choice);
       await telling.fold();
       const { log, size } = telling.ledger;
-      for (const month of MONTHS) await expectTied({ log, asOf: size, month });
+      for (const month of MONTHS) {
+        const asked = { log, asOf: size, month };
+        await expectTied(asked);
+        expect(await focusRows({ ...asked, pageRows })).toEqual(await focusRows(asked));
+      }
     }),
     { numRuns: 6 },
   );
 }, 60_000);
+
+test("a pack is drawn on in a later page than the one that its namespace begins in", async () => {
+  const telling = new Telling(db, "a".repeat(32));
+  const { ledger } = telling;
+  payForAll(telling);
+  ledger.append("quota", { ...LIMIT, namespace_id: "1", beyond: "bill", monthly_minutes: "4" });
+  ledger.append("pack", { ...PACK, namespace_id: "1", minutes: "3", purchased_in: MONTHS[1] });
+  for (let project = 20; project < 30; project += 1) {
+    telling.build({ ...MINUTE, project });
+  }
+  await telling.fold();
+  const asked = { log: ledger.log, asOf: ledger.size, month: MONTHS[1] };
+  const rows = await focusRows({ ...asked, pageRows: 2 });
+  const portions = rows.map((row) => row["x_Portion"]);
+  expect(portions).toEqual([
+    ...[...Array(4).fill("included"), ...Array(3).fill("pack"), ...Array(3).fill("overage")],
+    "purchase",
+  ]);
+  expect(await focusRows(asked)).toEqual(rows);
+});
 
 test("what is written after the index that it is of changes nothing of it", async () => {
   const telling = new Telling(db, "e".repeat(32));
@@ -162,7 +191,7 @@ test("namespaces and projects are called what the directory says, where names ar
     { kind: "namespace", id: "1", name: '=acme, "größe"' },
     { kind: "project", id: "10", name: "acme/web" },
   ]);
-  const rows = await focusRows({ log, asOf, month: MONTHS[2], names: true });
+  const rows = await focusRows({ log, asOf, month: MONTHS[2], names: true, pageRows: 1 });
   const called = (column: string, name: string) => {
     return new Map(rows.map((row) => [row[column], row[name]]));
   };
@@ -190,12 +219,21 @@ test("what is asked for is kept with its version and the hash of its prices, and
   const wanted = { name: "focus", format: "csv", month: MONTHS[1] } as const;
   const whose = { log, by: "p_finance" };
   const [priced, bare] = [
-    await ask({ ...asking, prices: PRICES }, whose, { ...wanted, focus_version: "1.3" }),
+    await ask({ ...asking, prices: PRICES }, whose, {
+      ...wanted,
+      focus_version: "1.3",
+      names: true,
+    }),
     await ask(asking, whose, wanted),
   ];
   const { month } = wanted;
-  expect(priced.parameters).toEqual({ month, focus_version: "1.3", prices_sha256: PRICES.sha256 });
-  expect(priced.file).toMatch(/^focus-2026-10-[0-9]+-v1\.3-priced\.csv$/);
+  expect(priced.parameters).toEqual({
+    month,
+    focus_version: "1.3",
+    names: true,
+    prices_sha256: PRICES.sha256,
+  });
+  expect(priced.file).toMatch(/^focus-2026-10-[0-9]+-names-v1\.3-priced\.csv$/);
   expect(bare.parameters).toEqual({ month, focus_version: "1.2" });
   expect(bare.file).toMatch(/^focus-2026-10-[0-9]+-v1\.2-quantities-not-conformant\.csv$/);
   await expect(ask(asking, whose, { ...wanted, focus_version: "0.5" })).rejects.toMatchObject({

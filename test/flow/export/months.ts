@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { CREDIT_RUN_SOURCE } from "../../../src/core/beside.ts";
 import { formatSignedComputeMs } from "../../../src/core/charge.ts";
 import type { Row } from "../../../src/core/export/tables.ts";
-import type { Source } from "../../../src/flow/export/source.ts";
+import type { Origin, Source } from "../../../src/flow/export/source.ts";
 import { refresh } from "../../../src/flow/usage/fold.ts";
 import { snapshot } from "../../../src/flow/usage/show.ts";
 import type { Agent } from "../../builds.ts";
@@ -47,6 +47,18 @@ const Choices = fc.record({
   amount: fc.bigInt({ min: -(10n ** 12n), max: 10n ** 11n }),
 });
 export const histories = fc.array(Choices, { minLength: 25, maxLength: 60, size: "max" });
+/** Far below what is read at once elsewhere: a page ends in the middle of everything. */
+export const pageSizes = fc.integer({ min: 1, max: 3 });
+
+type ToldBuild = Pick<
+  Choice,
+  "duration" | "finished" | "namespace" | "project" | "reason" | "runner"
+>;
+/** A minute of compute on the hosted machine, of namespace 1. */
+export const MINUTE = {
+  ...{ runner: HOSTED, namespace: 1, project: 10, duration: 180_000n },
+  ...{ finished: "2026-10-31T12:00:00.000Z", reason: "" },
+} as const satisfies ToldBuild;
 
 /** A log that is told a history, entry after entry. */
 export class Telling {
@@ -75,7 +87,7 @@ export class Telling {
     const source_version = String(this.#version);
     const { namespace, minutes, beyond } = choice;
     const namespace_id = String(namespace);
-    if (choice.kind === "build") this.#build(choice);
+    if (choice.kind === "build") this.build(choice);
     else if (choice.kind === "adjust") this.#adjust(choice);
     else if (choice.kind === "card") this.#card(`${choice.project}/7`);
     else if (choice.kind === "limit") {
@@ -98,6 +110,12 @@ export class Telling {
     else if (choice.kind === "withdraw") this.#withdraw();
   }
 
+  build({ duration, finished, namespace, project, reason, runner }: ToldBuild): void {
+    this.#jobs += 1;
+    const build = { job: this.#jobs, duration, finished, namespace, project, reason, runner };
+    this.ledger.report(this.#agent, build);
+  }
+
   async load(): Promise<void> {
     await this.ledger.load(this.#db.owner);
   }
@@ -107,12 +125,6 @@ export class Telling {
     if (this.ledger.size > this.#sealed) await this.ledger.seal(this.#db.owner);
     this.#sealed = this.ledger.size;
     await refresh({ sql: this.#db.writer, clock });
-  }
-
-  #build({ duration, finished, namespace, project, reason, runner }: Choice): void {
-    this.#jobs += 1;
-    const build = { job: this.#jobs, duration, finished, namespace, project, reason, runner };
-    this.ledger.report(this.#agent, build);
   }
 
   /** Amounts as they come: what may be adjusted is not asked here. */
@@ -157,11 +169,11 @@ export class Telling {
 export async function rowsOf(
   db: FreshDatabase,
   source: Source,
-  { log, asOf, month }: { log: string; asOf: bigint; month: string },
+  { month, ...of }: Pick<Origin, "asOf" | "log" | "pageRows"> & { month: string },
 ): Promise<Row[]> {
   return await snapshot(db.reader, async (tx) => {
     const rows: Row[] = [];
-    const { pages } = source({ tx, log, asOf, parameters: { month } });
+    const { pages } = source({ tx, ...of, parameters: { month } });
     for await (const page of pages) rows.push(...page);
     return rows;
   });

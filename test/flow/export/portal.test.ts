@@ -10,7 +10,7 @@ import { snapshot } from "../../../src/flow/usage/show.ts";
 import type { TestLedger } from "../../ledger.ts";
 import { type FreshDatabase, freshDatabase } from "../../postgres.ts";
 import { LIMIT } from "../quota/logs.ts";
-import { histories, MONTHS, rowsOf, Telling } from "./months.ts";
+import { histories, MONTHS, pageSizes, rowsOf, Telling } from "./months.ts";
 import { cutOff, partsOf, payerOf, summed } from "./portal-recount.ts";
 
 const SOURCES = { portal, allocation, pack_rollforward: packRollforward } as const;
@@ -189,7 +189,7 @@ test("a file that is of a month is not made without one", async () => {
 
 test("T51, T53: each line of the portal is a recount of entries in fractions, its parts add up to the allocation, and whatever comes later changes nothing", async () => {
   await fc.assert(
-    fc.asyncProperty(histories, async (history) => {
+    fc.asyncProperty(histories, pageSizes, async (history, pageRows) => {
       const telling = newTelling();
       const { ledger } = telling;
       const asked = new Map<bigint, Record<string, Row[]>>();
@@ -206,6 +206,8 @@ test("T51, T53: each line of the portal is a recount of entries in fractions, it
         expect(await sheets(ledger.log, asOf)).toEqual(before);
         for (const month of MONTHS) {
           const lines = before[`portal ${month}`] ?? [];
+          const paged = { log: ledger.log, asOf, month, pageRows };
+          expect(await rowsOf(db, portal, paged)).toEqual(lines);
           expectRecounted(ledger, month, asOf, lines);
           expectAllocated(lines, before[`allocation ${month}`] ?? []);
           for (const name of NAMES) expectOrdered(name, before[`${name} ${month}`] ?? []);
