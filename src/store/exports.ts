@@ -32,6 +32,8 @@ export interface ExportRow extends NewExportRow {
   /** A code, of what failed. */
   error: string | null;
   ended_at: Date | null;
+  /** When the copy was whole. */
+  delivered_at: Date | null;
 }
 
 type Key = Pick<ExportRow, "log" | "id">;
@@ -39,7 +41,7 @@ type Key = Pick<ExportRow, "log" | "id">;
 const COLUMNS = [
   ...["log", "id", "number", "name", "format", "parameters", "as_of", "checkpoint_size"],
   ...["checkpoint_root", "asked_by", "asked_at", "origin", "kept", "deliver_to", "state", "bytes"],
-  ...["manifest", "error", "ended_at"],
+  ...["manifest", "error", "ended_at", "delivered_at"],
 ];
 
 /** False where one of this origin is there already: another process has asked. */

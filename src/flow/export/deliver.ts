@@ -1,10 +1,9 @@
 /** Copies of exports go where the schedule says, each with its manifest, and its note as the last. */
 import { encodeUtf8 } from "../../core/text.ts";
 import type { ExportFiles } from "../../store/export-files.ts";
-import { type ExportRow, listUndelivered, lockExport, setDelivered } from "../../store/exports.ts";
-import { transact } from "../../store/transact.ts";
+import { type ExportRow, listUndelivered, setDelivered } from "../../store/exports.ts";
 import type { Clock } from "../clock.ts";
-import { bePatient } from "../month/patience.ts";
+import { type Held, holding } from "./hold.ts";
 import { type Exports, fileName, keptAt, noteFor, parseManifest } from "./read.ts";
 
 export interface Delivering extends Exports {
@@ -14,6 +13,8 @@ export interface Delivering extends Exports {
   signal: AbortSignal;
   /** A copy that could not be made: its turn comes again. */
   onFailure: (error: unknown, log?: string) => void;
+  /** How long a process may be stopped before another one copies what it was copying. */
+  idleMs?: number;
 }
 
 /** All that is done and not delivered, the oldest first; what another process is copying is left to it. */
@@ -29,33 +30,25 @@ export async function deliverDue(delivering: Delivering): Promise<void> {
   }
 }
 
-async function deliver(delivering: Delivering, row: ExportRow): Promise<void> {
-  const { clock, files, keyring, open, signal, sql } = delivering;
-  const { deliver_to: to, log, manifest } = row;
+async function deliver(delivering: Delivering, listed: ExportRow): Promise<void> {
+  const { idleMs, sql } = delivering;
+  await holding(sql, listed, (held) => copyHeld(delivering, held), idleMs);
+}
+
+/** What another process has delivered since it was listed stays as it is. */
+async function copyHeld(delivering: Delivering, { tx, row, whileHeld }: Held): Promise<void> {
+  const { clock, files, keyring, open, signal } = delivering;
+  const { deliver_to: to, delivered_at, log, manifest } = row;
+  if (delivered_at !== null) return;
   if (to === null || manifest === null) throw new Error("exports: nothing to deliver");
   const target = await open(to);
   const note = await noteFor(keyring, row, manifest);
-  const copied = await transact(sql, async (tx) => {
-    if (!(await lockExport(tx, row))) return false;
-    await bePatient(tx);
-    const range = { from: 0, to: Number(parseManifest(manifest).bytes) };
-    const path = `${log}/${fileName(row)}`;
-    await target.write(path, abortable(files.read(keptAt(row), range), signal));
-    await target.write(`${path}.manifest.json`, whole(manifest));
-    await target.write(`${path}.manifest.note`, whole(note));
-    return true;
-  });
-  if (copied) await setDelivered(sql, row, new Date(clock.now()));
-}
-
-async function* abortable(
-  chunks: AsyncIterable<Uint8Array>,
-  signal: AbortSignal,
-): AsyncGenerator<Uint8Array> {
-  for await (const chunk of chunks) {
-    signal.throwIfAborted();
-    yield chunk;
-  }
+  const range = { from: 0, to: Number(parseManifest(manifest).bytes) };
+  const path = `${log}/${fileName(row)}`;
+  await target.write(path, whileHeld(files.read(keptAt(row), range), signal));
+  await target.write(`${path}.manifest.json`, whole(manifest));
+  await target.write(`${path}.manifest.note`, whole(note));
+  await setDelivered(tx, row, new Date(clock.now()));
 }
 
 async function* whole(text: string): AsyncGenerator<Uint8Array> {

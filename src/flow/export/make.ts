@@ -7,7 +7,7 @@ import { encodeBase64 } from "../../core/text.ts";
 import { instantText } from "../../core/unit.ts";
 import type { Sql, Transaction } from "../../store/connect.ts";
 import { type ExportFiles, ExportFilesError } from "../../store/export-files.ts";
-import { type ExportRow, endExport, lockExport, setProgress } from "../../store/exports.ts";
+import { type ExportRow, endExport, setProgress } from "../../store/exports.ts";
 import { listLogs } from "../../store/logs.ts";
 import { transact } from "../../store/transact.ts";
 import { limitTransaction } from "../../store/transaction.ts";
@@ -15,6 +15,7 @@ import type { Clock } from "../clock.ts";
 import { failureOf } from "../log/failure.ts";
 import { decodedAs } from "../usage/show.ts";
 import { contentOf } from "./content.ts";
+import { type Held, holding } from "./hold.ts";
 import { named } from "./named.ts";
 import { askedFor, keptAt } from "./read.ts";
 import type { Source } from "./source.ts";
@@ -33,7 +34,7 @@ export interface Making {
 
 /** Of a log of any length. Nobody queues at a transaction that only reads. */
 const STATEMENT_MS = 3_600_000;
-/** While files are written: whoever is stopped for longer leaves the export to another process. */
+/** While files are written, as long as the export itself is held. */
 const IDLE_MS = 600_000;
 /** Between two words of how far it is: each is a version of the row. */
 const PROGRESS_MS = 1_000;
@@ -44,35 +45,48 @@ interface Made {
 }
 
 /**
- * One that another process is making is left to it; should that process die, its lock goes with it. So nothing
- * is ever half made: the file has its name when it is whole, and the row its manifest when the file is there.
+ * One that another process is making is left to it, and so is what has ended since it was listed; should that
+ * process die, its lock goes with it. So nothing is ever half made: the file has its name when it is whole, and the
+ * row its manifest when the file is there, before anybody else can have it.
  *
  * @throws what kept it from being made: where that may pass, it still waits
  */
-export async function make(making: Making, row: ExportRow): Promise<void> {
+export async function make(making: Making, listed: ExportRow): Promise<void> {
+  const failed = await holding(making.sql, listed, async (held) => {
+    if (held.row.state !== "pending") return undefined;
+    return await makeHeld(making, held);
+  });
+  if (failed !== undefined) throw failed.error;
+}
+
+/** Ends the row, also of what failed: with its error, which is thrown when that is written. */
+async function makeHeld(making: Making, held: Held): Promise<{ error: unknown } | undefined> {
   const { sql, clock, signal } = making;
+  const { tx, row } = held;
   const progress = openProgress(sql, row);
-  const work = (tx: Transaction): Promise<Made | undefined> =>
-    makeIn(tx, making, row, progress.told);
+  let made: Made;
   try {
-    const made = await transact(sql, work, "isolation level repeatable read read only");
-    await progress.settled();
-    if (made !== undefined) await endExport(sql, row, made, new Date(clock.now()));
+    const work = (snapshot: Transaction): Promise<Made> =>
+      makeIn(snapshot, making, held, progress.told);
+    made = await transact(sql, work, "isolation level repeatable read read only").finally(
+      progress.settled,
+    );
   } catch (error) {
-    await progress.settled();
     const code = signal.aborted ? undefined : codeOf(error);
-    if (code !== undefined) await endExport(sql, row, { error: code }, new Date(clock.now()));
-    throw error;
+    if (code === undefined) throw error;
+    await endExport(tx, row, { error: code }, new Date(clock.now()));
+    return { error };
   }
+  await endExport(tx, row, made, new Date(clock.now()));
+  return undefined;
 }
 
 async function makeIn(
   tx: Transaction,
   { clock, files, generator, signal, sources }: Making,
-  row: ExportRow,
+  { row, whileHeld }: Held,
   told: (bytes: bigint) => void,
-): Promise<Made | undefined> {
-  if (!(await lockExport(tx, row))) return undefined;
+): Promise<Made> {
   await limitTransaction(tx, { statement: STATEMENT_MS, idle: IDLE_MS });
   const { format, name, parameters } = askedFor(row);
   const source = sources[name];
@@ -102,8 +116,7 @@ async function makeIn(
   return { bytes, manifest: encodeManifest(manifest) };
 
   async function* hashed(): AsyncGenerator<Uint8Array> {
-    for await (const chunk of content.bytes) {
-      signal.throwIfAborted();
+    for await (const chunk of whileHeld(content.bytes, signal)) {
       digest.update(chunk);
       bytes += BigInt(chunk.length);
       told(bytes);
