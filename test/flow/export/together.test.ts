@@ -159,3 +159,30 @@ test("whatever happened, both sides make the same files of it, as of any entry",
     { numRuns: 4 },
   );
 });
+
+test("both sides say the same of packs that were bought, granted, and given back a month later", async () => {
+  const telling = new Telling(db, "e".repeat(32));
+  account(telling.ledger, { namespace_id: "", account_id: "A-2", source_version: "1000000" });
+  const [told] = fc.sample(histories, { numRuns: 1, seed: 1 });
+  const [any] = told ?? [];
+  if (any === undefined) throw new Error("a history has choices");
+  const pack = { ...any, kind: "pack", namespace: 1 } as const;
+  const build = { ...any, kind: "build", namespace: 1, duration: 60_001n, reason: "" } as const;
+  const close = { ...any, kind: "close" } as const;
+  for (const project of [11, 12]) telling.tell({ ...pack, project, minutes: "7" });
+  telling.tell({ ...build, finished: "2026-10-31T12:00:00.000Z" });
+  for (let months = 0; months < 2; months += 1) telling.tell(close);
+  for (const project of [11, 12]) telling.tell({ ...pack, project, minutes: "0" });
+  await telling.fold();
+  const { ledger } = telling;
+  await expectSameFocus(ledger, ledger.size);
+  const asked = { asOf: ledger.size, month: MONTHS[2], prices: PRICES };
+  const { columns, made } = await serviceFocus(ledger.log, asked);
+  const at = (name: string) => columns.findIndex((column) => column.name === name);
+  const [portion, kind] = [at("x_Portion"), at("ChargeClass")];
+  const rows = typeof made === "string" ? [] : made.map((row) => [row[portion], row[kind]]);
+  expect(rows).toEqual([
+    ["purchase", "Correction"],
+    ["grant", "Correction"],
+  ]);
+});
