@@ -88,7 +88,9 @@ test("a bundle cut at any byte is named with the entry at the cut", async () => 
   let start = 0;
   for (const [i, entry] of log.entries.entries()) {
     const end = start + 2 + entry.length;
-    for (let at = start; at < end; at += 1) {
+    // Around an entry's length and before its end every byte; between them no two differ but in number.
+    const within = (at: number): boolean => at > start + 4 && at < end - 4;
+    for (let at = start; at < end; at += within(at) ? 7 : 1) {
       const { codes, first } = await found(changed(BUNDLE, bundle.slice(0, at)));
       expect(first, `byte ${at}`).toBe(BigInt(i));
       expect(codes.includes("bundle-cut"), `byte ${at}`).toBe(at !== start);
