@@ -15,6 +15,8 @@ interface FeedOptions extends ServerOptions {
 
 const PAGE_EVENTS = "1000";
 const WAIT_SECONDS = "30";
+/** As a shell has it for SIGINT. */
+const INTERRUPTED = 130;
 
 export function feedCommand(): Command {
   return serverCommand("feed", "what the Customers Portal is told to bill, one event on each line")
@@ -24,24 +26,34 @@ export function feedCommand(): Command {
     .addHelpText("after", example("feed --log 0a1b… --from 1200 > events.ndjson"))
     .action(async ({ follow = false, ...options }: FeedOptions) => {
       const progress = showProgress("entries");
-      try {
-        const next = await print(apiOf(options), { ...options, follow }, (page) => {
-          progress.update(options.log, Number(page.next_cursor), Number(page.as_of));
-        });
+      let next = options.from;
+      const say = (): void => {
         progress.stop();
         process.stderr.write(`go on with --from ${next}\n`);
+      };
+      const interrupted = (): never => {
+        say();
+        process.exit(INTERRUPTED);
+      };
+      process.once("SIGINT", interrupted);
+      try {
+        await print(apiOf(options), { ...options, follow }, (page) => {
+          next = page.next_cursor;
+          progress.update(options.log, Number(next), Number(page.as_of));
+        });
       } finally {
-        progress.stop();
+        process.off("SIGINT", interrupted);
+        say();
       }
     });
 }
 
-/** @returns the cursor behind all that was printed */
+/** @param printed told of each page once all of it is written */
 async function print(
   api: Api,
   { follow, from, log }: { follow: boolean; from: string; log: string },
   printed: (page: FeedPage) => void,
-): Promise<string> {
+): Promise<void> {
   let next = from;
   for (;;) {
     const search = { log, cursor: next, limit: PAGE_EVENTS, wait_s: follow ? WAIT_SECONDS : "0" };
@@ -51,7 +63,7 @@ async function print(
     if (!process.stdout.write(lines.join(""))) await once(process.stdout, "drain");
     printed(page);
     next = page.next_cursor;
-    if (!follow && next === page.as_of) return next;
+    if (!follow && next === page.as_of) return;
   }
 }
 

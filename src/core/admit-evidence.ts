@@ -26,7 +26,7 @@ const feedAck: Rule<"feed_ack"> = (prefix, { months }, at) => {
   for (const [i, { billing_month, counted_events }] of months.entries()) {
     const before = months[i - 1]?.billing_month ?? "";
     if (billing_month <= before) misshapen("feed_ack", `months.${i}.billing_month`);
-    // A clock within its skew may have brought events of the next month, and `billing_from` have moved on.
+    // A clock that is within its skew may have brought events of the next month.
     const isBilled = billing_month <= monthOf(at) && billing_month >= monthOf(prefix.billingFrom);
     if (!isBilled && counted_events === "0") throw new Problem("unknown-month", { billing_month });
   }

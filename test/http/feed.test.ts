@@ -8,6 +8,7 @@ import { createInterface } from "node:readline";
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
 import type { Service } from "../../src/command/service.ts";
 import type { FeedEvent } from "../../src/core/feed/event.ts";
+import { WAITERS_OF_ONE_MAX } from "../../src/flow/feed/seal-watch.ts";
 import { minutebook } from "../command/terminal.ts";
 import { compiled } from "../compile.ts";
 import { reported } from "../flow/door.ts";
@@ -118,11 +119,42 @@ test("whoever goes away while the service waits for them is waited for no longer
   const gone = new AbortController();
   const headers = { authorization: `Bearer ${portal}` };
   const asked = `${other.url}/v1/feed?log=${log}&cursor=${next_cursor}&wait_s=30`;
-  const waiting = fetch(asked, { headers, signal: gone.signal }).catch(() => "gone");
-  await vi.waitUntil(async () => (await page("", other)).as_of === next_cursor);
+  const wait = () => fetch(asked, { headers, signal: gone.signal }).catch(() => "gone");
+  // One too many: as soon as that is answered, all others wait.
+  const waiting = Array.from({ length: WAITERS_OF_ONE_MAX + 1 }, wait);
+  expect(await Promise.race(waiting)).toMatchObject({ status: 200 });
   gone.abort();
-  expect(await waiting).toBe("gone");
+  await Promise.all(waiting);
+  /** Whether there is a place to wait at. */
+  const isFree = async (): Promise<boolean> => {
+    const start = performance.now();
+    await page(`&cursor=${next_cursor}&wait_s=1`, other);
+    return performance.now() - start > 900;
+  };
+  await vi.waitUntil(isFree, { timeout: 10_000 });
 });
+
+test("who is barred while they read is told no more, and a principal has no more streams than their share", async () => {
+  const token = await tokenOf(["portal", "auditor"], { logs: [log] });
+  const headers = { authorization: `Bearer ${token}`, accept: "application/x-ndjson" };
+  const asked = `${house.url}/v1/feed?log=${log}&wait_s=30`;
+  const gone = new AbortController();
+  const open = () => fetch(asked, { headers, signal: gone.signal });
+  const streams = await Promise.all(Array.from({ length: 20 }, open));
+  expect(streams.every(({ status }) => status === 200)).toBe(true);
+  expect((await open()).status).toBe(503);
+  const text = streams[0]?.text();
+  const [row] = await house.database.superuser<{ id: string }[]>`
+    select id from principals where roles = 'auditor,portal' limit 1`;
+  const json = { log, reason: "left" };
+  const bar = `POST /v1/principals/${row?.id}/bar`;
+  expect((await ask(house, bar, { token: await everybody(), json })).status).toBe(201);
+  const size = await build(1);
+  expect((await text)?.includes(`"next_cursor":"${size}"`)).toBe(false);
+  gone.abort();
+  const { status } = await ask(house, `GET /v1/feed?log=${log}`, { token });
+  expect(status).toBe(404);
+}, 30_000);
 
 test("a consumer that is killed anywhere and started again has every event once and in order", async () => {
   const folder = await mkdtemp(join(tmpdir(), "minutebook-feed-"));
@@ -192,6 +224,7 @@ test("what a consumer states is answered with what the log counts, blocks its mo
 
 test("minutebook feed prints the events from a cursor on, one on each line, and how to go on", async () => {
   const given = { MINUTEBOOK_SERVER: house.url, MINUTEBOOK_TOKEN: portal };
+  await sealedSize(house, log);
   const { status, stderr, stdout } = await minutebook(["feed", "--log", log], given);
   const { events, next_cursor } = await page();
   const lines = stdout
@@ -204,18 +237,44 @@ test("minutebook feed prints the events from a cursor on, one on each line, and 
   expect([rest.status, rest.stdout]).toEqual([0, ""]);
   const wrong = await minutebook(["feed", "--log", log, "--from", "-1"], given);
   expect(wrong.stderr).toContain("an index, as 1200.");
+  const beyond = await minutebook(["feed", "--log", log, "--from", "99999"], given);
+  expect(beyond.stderr).toContain("go on with --from 99999");
 });
+
+test("minutebook feed that is interrupted says how to go on", async () => {
+  const main = compiled(new URL("../../src/main.ts", import.meta.url));
+  const env = { ...process.env, MINUTEBOOK_SERVER: house.url, MINUTEBOOK_TOKEN: portal };
+  const child = spawn(process.execPath, [main, "feed", "--log", log, "--follow"], { env });
+  onTestFinished(() => void child.kill("SIGKILL"));
+  const said: string[] = [];
+  child.stderr.on("data", (chunk) => said.push(String(chunk)));
+  let lines = 0;
+  for await (const _ of createInterface({ input: child.stdout })) {
+    lines += 1;
+    if (lines === built) break;
+  }
+  // It has printed all that there is, and what it says is where it asked from last.
+  const ended = once(child, "exit");
+  child.kill("SIGINT");
+  expect(await ended).toEqual([130, null]);
+  const [, from] = /go on with --from ([0-9]+)/.exec(said.join("")) ?? [];
+  const { events } = await page(`&cursor=${from}`);
+  expect(events).toEqual([]);
+}, 30_000);
 
 test("a service that stops ends what waits in it, and does not wait with it", async () => {
   const leaving = await beside(house);
   house.besides.splice(house.besides.indexOf(leaving), 1);
   const headers = { authorization: `Bearer ${portal}`, accept: "application/x-ndjson" };
   const asked = `${leaving.url}/v1/feed?log=${log}&limit=1000&wait_s=30`;
+  const { next_cursor } = await page();
   // Its first page is there: from now on it waits for another one.
   const response = await fetch(asked, { headers });
   const start = performance.now();
   const [text] = await Promise.all([response.text(), leaving.stop()]);
   expect(performance.now() - start).toBeLessThan(20_000);
-  const { next_cursor } = await page();
-  expect(JSON.parse(text.trimEnd().split("\n").at(-1) ?? "")).toMatchObject({ next_cursor });
+  const last = JSON.parse(text.trimEnd().split("\n").at(-1) ?? "");
+  // A process that stops writes of its own.
+  expect(last.next_cursor).toBe(last.as_of);
+  expect(BigInt(last.next_cursor)).toBeGreaterThanOrEqual(BigInt(next_cursor));
 }, 60_000);

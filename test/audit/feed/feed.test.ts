@@ -133,6 +133,8 @@ test("a difference that two persons accepted is covered as long as it stays the 
   expect(await codes(log)).toEqual([]);
 });
 
+const NONE = { counted_events: "0", counted_compute_ms: "0.000000" };
+
 const FAULTS: [string, string, (log: TestLog) => void][] = [
   [
     "counts one event too many",
@@ -185,13 +187,46 @@ const FAULTS: [string, string, (log: TestLog) => void][] = [
     },
   ],
   [
+    "is in another one's name",
+    "feed-ack",
+    (log) => {
+      ack(log, [counted()]);
+      ack(log, [counted()], { by: "another" });
+    },
+  ],
+  [
+    "is by one name too many",
+    "feed-ack",
+    (log) => {
+      for (let i = 0; i <= 100; i += 1) ack(log, [], { consumer: `c${i}`, up_to: "0" });
+    },
+  ],
+  [
+    "says more differences than one may",
+    "feed-ack",
+    (log) => {
+      const early = Array.from({ length: 26 }, (_, i) => {
+        const of = `${2021 + Math.floor(i / 12)}-${String(1 + (i % 12)).padStart(2, "0")}-01`;
+        // Whether there are events is for another rule to say.
+        return { ...counted({ events: "2" }), ...NONE, counted_events: "1", billing_month: of };
+      });
+      ack(log, [...early, counted()]);
+    },
+  ],
+  [
+    "is of a month that nothing is billed of",
+    "feed-ack",
+    (log) => {
+      ack(log, [{ ...counted(), ...NONE, billing_month: "0001-01-01" }, counted()]);
+    },
+  ],
+  [
     "is of a month that has not begun",
     "feed-ack",
     (log) => {
-      const none = { counted_events: "0", counted_compute_ms: "0.000000" };
       ack(log, [
         counted(),
-        { ...none, billing_month: "2027-01-01", events: "0", compute_ms: "0.000000" },
+        { ...NONE, billing_month: "2027-01-01", events: "0", compute_ms: "0.000000" },
       ]);
     },
   ],

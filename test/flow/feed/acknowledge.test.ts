@@ -185,15 +185,19 @@ test("check finds nothing in all of that", async () => {
   expect(await desk.findings()).toEqual(new Map());
 });
 
-test("the table beside the log is made anew from entries, to the last row", async () => {
+test("the tables beside the log are made anew from entries, to the last row", async () => {
   const { owner, superuser } = house.database;
-  await superuser`alter table feed_acks disable trigger all`;
-  const { count } = await superuser`delete from feed_acks`;
-  await superuser`alter table feed_acks enable always trigger feed_acks_append_only`;
+  const lost = new Map<string, string>();
+  for (const table of ["feed_acks", "portal_breaks"]) {
+    await superuser`alter table ${superuser(table)} disable trigger all`;
+    const { count } = await superuser`delete from ${superuser(table)}`;
+    await superuser`alter table ${superuser(table)} enable always trigger ${superuser(`${table}_append_only`)}`;
+    lost.set(table, String(count));
+  }
   const rebuilding = { sql: owner, clock: { now: () => desk.door.now }, hash: sha256 };
   const { tables } = await rebuild(rebuilding, { write: true });
-  const { missing, state } = tables.find(({ table }) => table === "feed_acks") ?? {};
-  expect([missing, state]).toEqual([String(count), "written"]);
+  const written = tables.filter(({ state, table }) => state === "written" && lost.has(table));
+  expect(new Map(written.map(({ missing, table }) => [table, missing]))).toEqual(lost);
 });
 
 type Forged = (of: { months: AckMonth[]; size: bigint }) => Partial<Body<"feed_ack">>;
@@ -204,6 +208,7 @@ const FORGED: Record<string, Forged> = {
   "no break where it differs": ({ months }) => ({
     months: months.map((each) => ({ ...each, events: "9" })),
   }),
+  "in another one's name": () => ({ by: "p_other" }),
   "less than its consumer had before": () => ({ up_to: "1", months: [] }),
 };
 

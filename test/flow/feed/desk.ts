@@ -44,8 +44,8 @@ export class FeedDesk {
   }
 
   /** Two builds of November and one of October. */
-  async fedLog(unique_id: string): Promise<Fed> {
-    const log = await newLog(this.door, unique_id);
+  async fedLog(unique_id: string, more: Parameters<typeof newLog>[2] = {}): Promise<Fed> {
+    const log = await newLog(this.door, unique_id, more);
     await newAgent(this.door, log, 1);
     await this.build(log, "2026-10-20", "2026-11-01", "2026-11-10");
     return { log, size: await this.sealed(log) };
