@@ -116,7 +116,7 @@ describe("the database lost what the sealer had begun to archive", () => {
       expect({ ...found, aside: 0 }).toEqual({ ...foreseen, aside: 0 });
       expect(found.after).toBe(first + found.unsigned);
       if (subset === 127) expect(found).toMatchObject({ after: head, aside: 0 });
-      await submit(copy, root, 400, 5_000);
+      await submit(copy, root, 260, 5_000);
       await sealOn(copy, root);
       await expectSound(copy, root);
     });
