@@ -25,8 +25,9 @@ const CLASSES: Readonly<Record<string, Failure>> = {
 const CHECK_VIOLATION = "23514";
 const NOT_NULL_VIOLATION = "23502";
 
-/** From postgres.js (`CONNECTION_CLOSED` and the like) and from node:net. */
-const NO_CONNECTION = /^(?:CONNECT|ECONN|EPIPE$|ETIMEDOUT$|EHOSTUNREACH$|ENETUNREACH$|ENOENT$)/;
+/** From postgres.js (`CONNECTION_CLOSED` and the like), and from node:net and node:dns. */
+const NO_CONNECTION =
+  /^(?:CONNECT|ECONN|EAI_|(?:EPIPE|ETIMEDOUT|E(?:HOST|NET)(?:DOWN|UNREACH)|ENOENT|ENOTFOUND)$)/;
 
 export function failureOf(error: unknown): Failure {
   const code = error instanceof Error && "code" in error ? String(error.code) : "";

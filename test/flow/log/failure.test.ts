@@ -9,6 +9,7 @@ function coded(code: string): Error {
 test.each<[Failure, string[]]>([
   ["later", ["CONNECTION_CLOSED", "CONNECT_TIMEOUT", "ECONNREFUSED", "EPIPE", "08006", "40001"]],
   ["later", ["40P01", "53100", "55P03", "57014", "57P01", "57P03", "25P03", "58030"]],
+  ["later", ["ENOTFOUND", "EAI_AGAIN", "EAI_FAIL", "EHOSTDOWN", "ENETDOWN", "ENETUNREACH"]],
   ["data", ["22008", "22P02", "23514", "23502"]],
   ["broken", ["23505", "P0001", "42501", "XX000", "", "busy"]],
 ])("a failure is %s for %j", (failure, errors) => {
