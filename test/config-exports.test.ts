@@ -36,6 +36,13 @@ test.each([
   ["a member that the file does not have", [{ ...RULE, name: "entries", credit_minutes: "100" }]],
   ["no log", [{ ...RULE, logs: [] }]],
   ["an unknown member", [{ ...RULE, more: true }]],
+  ["no credit at all", [{ ...RULE, credit_minutes: "0" }]],
+  ["a version of FOCUS that is not known", [{ ...RULE, name: "focus", focus_version: "9.9" }]],
+  ["a price list of its own", [{ ...RULE, name: "focus", prices_sha256: `${"A".repeat(43)}=` }]],
+  ["a place of another kind", [{ ...RULE, to: "ftp://x/y" }]],
+  ["a folder of another machine", [{ ...RULE, to: "file://elsewhere/exports" }]],
+  ["a bucket that keeps what is there", [{ ...RULE, to: "s3://bkt?lock=compliance&lock_days=3" }]],
+  ["a bucket's parameter that there is not", [{ ...RULE, to: "s3://bkt?regoin=eu" }]],
   ["no list", RULE],
 ])("a schedule with %s is refused by its file's name", (_, rules) => {
   expect(() => scheduled(rules)).toThrow(ConfigError);

@@ -13,7 +13,7 @@ import {
 } from "@aws-sdk/client-s3";
 import { ArchiveError } from "./archive.ts";
 import { assertExportPath, type ExportFiles, ExportFilesError } from "./export-files.ts";
-import { parseS3Url } from "./s3-location.ts";
+import { parseUnlockedS3Url } from "./s3-location.ts";
 import {
   bodyOf,
   nameOf,
@@ -45,8 +45,7 @@ interface Place {
  * @throws Error for a URL that says anything else
  */
 export function s3Exports(url: string, patience = PATIENCE): ExportFiles {
-  const { bucket, prefix, region, endpoint, pathStyle, lock } = parseS3Url(url);
-  if (lock !== undefined) throw new Error("exports: what is removed again cannot be locked");
+  const { bucket, prefix, region, endpoint, pathStyle } = parseUnlockedS3Url(url);
   const client = s3Client({
     ...(region !== undefined && { region }),
     ...(endpoint !== undefined && { endpoint }),

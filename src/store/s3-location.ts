@@ -44,6 +44,13 @@ export function parseS3Url(text: string): S3Location {
   };
 }
 
+/** Of what is removed again. @throws Error as `parseS3Url`, and for one with a lock */
+export function parseUnlockedS3Url(text: string): Omit<S3Location, "lock"> {
+  const { lock, ...location } = parseS3Url(text);
+  if (lock !== undefined) throw new Error("exports: what is removed again cannot be locked");
+  return location;
+}
+
 function parseLock(given: URLSearchParams): S3Location["lock"] {
   const mode = oneOf(given, "lock", {
     compliance: "COMPLIANCE",

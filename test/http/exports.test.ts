@@ -5,6 +5,7 @@ import { rename, writeFile } from "node:fs/promises";
 import { get, type IncomingMessage } from "node:http";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { EXPORT_NAMES } from "../../src/core/export/tables.ts";
 import { Statement } from "../../src/core/month/statement.ts";
 import { parseManifest } from "../../src/flow/export/read.ts";
 import { reported } from "../flow/door.ts";
@@ -138,6 +139,21 @@ test("the files of a closed month are made by the service itself, to the hashes 
   expect(manifests.map(({ name, rows, sha256 }) => ({ name, rows, sha256 }))).toEqual(exports);
 });
 
+test("each file can be asked for as of the first entry, which nothing has followed yet", async () => {
+  const monthly: readonly string[] = ["allocation", "focus", "pack_rollforward", "portal"];
+  const files = EXPORT_NAMES.map((name) => {
+    const month = monthly.includes(name) && { month: "2026-10-01" };
+    return madeExport(house, log, { name, as_of: "1", ...month });
+  });
+  const paths = (await Promise.all(files)).map(({ path }) => path);
+  const rows = paths.map(async (path) => {
+    const { json } = await ask(house, `GET ${path}/manifest`, { token });
+    return [json["name"], json["rows"]];
+  });
+  const empty = EXPORT_NAMES.filter((name) => name !== "entries").map((name) => [name, "0"]);
+  expect(await Promise.all(rows)).toEqual(expect.arrayContaining([["entries", "1"], ...empty]));
+});
+
 test("what failed says why, and can be asked for again", async () => {
   const { id, path } = await madeExport(house, log);
   await house.database.writer`
@@ -174,6 +190,8 @@ test("what is not sealed yet, and what does not fit, is refused at once", async 
     [{ month: "2026-11-01" }, ["month"]],
     [{ format: "xlsx" }, ["format"]],
     [{ name: "portal" }, ["month"]],
+    [{ as_of: "0" }, ["as_of"]],
+    [{ name: "portal", month: "2026-10-01", credit_minutes: "0" }, ["credit_minutes"]],
   ] as const) {
     const refused = await ask(house, "POST /v1/exports", { token, json: { ...asked, ...more } });
     expect([refused.status, refused.json["members"]]).toEqual([400, members]);

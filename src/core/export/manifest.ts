@@ -11,6 +11,7 @@ import {
   MonthText,
   NonEmptyText,
   Platform,
+  PositiveText,
 } from "../unit.ts";
 import { EXPORT_NAMES, FORMATS } from "./tables.ts";
 
@@ -23,7 +24,7 @@ export const Parameters = z.strictObject({
   /** With the names of namespaces, projects and runners, which are no part of the log. */
   names: z.literal(true).exactOptional(),
   /** Compute minutes that are one credit: a figure that is derived besides. */
-  credit_minutes: IntegerText.exactOptional(),
+  credit_minutes: PositiveText.exactOptional(),
   /** Of the FOCUS specification. */
   focus_version: NonEmptyText.exactOptional(),
   /** Base64 SHA-256 of the price list that money comes from; without it there is none. */

@@ -6,7 +6,7 @@ import { canonical } from "../../core/json.ts";
 import type { Prices } from "../../core/price.ts";
 import { Problem } from "../../core/problem.ts";
 import { encodeHex } from "../../core/text.ts";
-import { IntegerText, instantText, monthOf } from "../../core/unit.ts";
+import { instantText, monthOf, PositiveText } from "../../core/unit.ts";
 import type { Sql } from "../../store/connect.ts";
 import {
   type Covering,
@@ -20,9 +20,9 @@ import type { Clock, Random } from "../clock.ts";
 import { completed, isFocusVersion } from "./focus.ts";
 import { type ShownExport, shown } from "./read.ts";
 
-/** Without `as_of`: all that an archived checkpoint covers now. */
+/** Without `as_of`: all that an archived checkpoint covers now. Of no entry at all nothing can be said. */
 export const NewExport = Parameters.extend({
-  as_of: IntegerText.exactOptional(),
+  as_of: PositiveText.exactOptional(),
   format: z.enum(FORMATS),
   name: z.enum(EXPORT_NAMES),
 });
@@ -105,10 +105,13 @@ export function isOfMonth(name: ExportName): boolean {
   return MEMBERS[name].month !== undefined;
 }
 
-/** Members that this file does not have. */
-export function strangeTo(name: ExportName, parameters: Parameters): string[] {
+/** Members that this file does not have, or of which nothing is known: whenever it is asked for. */
+export function unknownTo(name: ExportName, parameters: Parameters): string[] {
   const known: readonly string[] = Object.keys(MEMBERS[name]);
-  return Object.keys(parameters).filter((member) => !known.includes(member));
+  const strange = Object.keys(parameters).filter((member) => !known.includes(member));
+  const { focus_version: version } = parameters;
+  const unknown = version !== undefined && !isFocusVersion(version) ? ["focus_version"] : [];
+  return [...strange, ...unknown];
 }
 
 /** Members that do not fit. */
@@ -117,12 +120,10 @@ function unfit(
   parameters: Parameters,
   now: { asOf: bigint; month: string },
 ): string[] {
-  const { focus_version: version, from, month } = parameters;
+  const { from, month } = parameters;
   const missing = month === undefined && MEMBERS[name].month === "needed" ? ["month"] : [];
   // Nothing can have been posted to a month that has not begun.
   const early = month !== undefined && month > now.month ? ["month"] : [];
   const beyond = from !== undefined && BigInt(from) > now.asOf ? ["from"] : [];
-  const unknown = version !== undefined && !isFocusVersion(version) ? ["focus_version"] : [];
-  const strange = strangeTo(name, parameters);
-  return [...new Set([...strange, ...missing, ...early, ...beyond, ...unknown])];
+  return [...new Set([...unknownTo(name, parameters), ...missing, ...early, ...beyond])];
 }

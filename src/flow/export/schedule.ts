@@ -6,16 +6,18 @@ import { EXPORT_NAMES, type ExportName, FORMATS } from "../../core/export/tables
 import { canonical } from "../../core/json.ts";
 import type { Prices } from "../../core/price.ts";
 import { instantText, LogId, monthOf } from "../../core/unit.ts";
+import { assertExportLocation } from "../../store/export-location.ts";
 import {
   insertExport,
   listLogsWithout,
   listMonthsWithout,
   type NewExportRow,
 } from "../../store/exports.ts";
-import { type Asking, isOfMonth, newRow, strangeTo } from "./ask.ts";
+import { type Asking, isOfMonth, newRow, unknownTo } from "./ask.ts";
 import { completed } from "./focus.ts";
 
-const Chosen = Parameters.omit({ from: true, month: true });
+/** The price list is the one that the process has. */
+const Chosen = Parameters.omit({ from: true, month: true, prices_sha256: true });
 
 /** One line of EXPORTS_FILE. The month is the one that was closed, or that the day before lies in. */
 export const Rule = Chosen.extend({
@@ -24,14 +26,23 @@ export const Rule = Chosen.extend({
   logs: z.union([z.literal("*"), z.array(LogId).min(1)]),
   name: z.enum(EXPORT_NAMES),
   /** A folder or a bucket that gets a copy, with its manifest. */
-  to: z.string().min(1).exactOptional(),
+  to: z.string().min(1).refine(isLocation, { error: "no folder, nor a bucket" }).exactOptional(),
 }).refine(
   ({ every: _, format: __, logs: ___, name, to: ____, ...chosen }) => {
-    return strangeTo(name, chosen).length === 0;
+    return unknownTo(name, chosen).length === 0;
   },
-  { error: "a member that this file does not have" },
+  { error: "a member that this file does not have, or a version that is not known" },
 );
 export type Rule = z.infer<typeof Rule>;
+
+function isLocation(text: string): boolean {
+  try {
+    assertExportLocation(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
 
 export interface Scheduling extends Asking {
   rules: readonly Rule[];
