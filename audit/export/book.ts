@@ -24,6 +24,12 @@ export type BookName = Exclude<TableName, "entries">;
 /** Told, before the rows of a month, what it comes to for each namespace. */
 export type TellShare = (namespace: string, share: MonthShare, terms: Terms) => void;
 
+export interface ForFocus {
+  tell: TellShare;
+  /** In `portal`, what came late for an earlier month and what corrects it are two rows. */
+  apart: boolean;
+}
+
 export class Book {
   readonly #open: OpenPiles;
   readonly #told = new Telling();
@@ -64,7 +70,7 @@ export class Book {
   }
 
   /** Of a billing month as of its cut-off, where it has one, and else as if it were cut off now. Once. */
-  *rows(name: BookName, month: string | undefined, tell?: TellShare): Generator<Row> {
+  *rows(name: BookName, month: string | undefined, focus?: ForFocus): Generator<Row> {
     this.#adjusted.check(new Findings(), (adjusted) => this.#charges.adjust(adjusted));
     const charges = this.#charges;
     switch (name) {
@@ -74,7 +80,7 @@ export class Book {
       case "allocation":
       case "pack_rollforward":
       case "portal":
-        yield* this.#rowsOfMonth(name, month ?? "", tell);
+        yield* this.#rowsOfMonth(name, month ?? "", focus);
         break;
       default:
         yield* monthlyRows(
@@ -88,7 +94,7 @@ export class Book {
   *#rowsOfMonth(
     name: "allocation" | "pack_rollforward" | "portal",
     month: string,
-    tell?: TellShare,
+    focus?: ForFocus,
   ): Generator<Row> {
     const closings = this.#closingsTo(month);
     const closing = closings.at(-1);
@@ -98,14 +104,14 @@ export class Book {
     for (const [namespace, postings] of this.#ledger.namespaces(new Findings())) {
       const share = [...terms.months(namespace, postings, closings)].at(-1);
       if (share === undefined) continue;
-      tell?.(namespace, share, terms);
+      focus?.tell(namespace, share, terms);
       if (name === "allocation") yield* allocationRows(namespace, share);
       else if (name === "pack_rollforward") yield* packRows(namespace, share, terms);
       else allocations.add(0, namespace, share.allocations);
     }
     if (name !== "portal") return;
     const portal = new Portal({ open: this.#open, terms, closing });
-    yield* portal.rows(this.#charges, allocations.of(0));
+    yield* portal.rows(this.#charges, allocations.of(0), focus?.apart);
   }
 
   /** In the order of months, the month's own last. */

@@ -47,8 +47,12 @@ export class Portal {
     this.#accounts = new Ranks(["", ...terms.accountNames()]);
   }
 
-  /** In their order, once. `allocated` is what the month was split into, of all namespaces. */
-  *rows(charges: Charges, allocated: Iterable<Allocated>): Generator<Row> {
+  /**
+   * In their order, once. `allocated` is what the month was split into, of all namespaces.
+   *
+   * @param apart whether what came late for an earlier month, and what corrects it, are two rows: in this order
+   */
+  *rows(charges: Charges, allocated: Iterable<Allocated>, apart = false): Generator<Row> {
     const machines = new Ranks(charges.machines.all);
     for (const { basins, namespace, usage_month } of allocated) {
       const none = { day: ALLOCATION, project: 0n, machine: 0n, tracking: 0n };
@@ -60,7 +64,8 @@ export class Portal {
     for (const sum of this.#fold.sums()) {
       const [included = 0n, pack = 0n, overage = 0n, absorbed = 0n] = sum.amounts;
       if (sum.key.day === ALLOCATION) deal = dealer([included, pack, overage, absorbed]);
-      else yield this.#row(sum, machines, deal);
+      else
+        for (const part of apart ? this.#apart(sum) : [sum]) yield this.#row(part, machines, deal);
     }
   }
 
@@ -75,6 +80,17 @@ export class Portal {
       };
       this.#fold.add(key, charge.index, [jobs, duration, gross, compute, adjustment, billable]);
     }
+  }
+
+  #apart(sum: Sum<Part>): Sum<Part>[] {
+    const [jobs = 0n, duration = 0n, gross = 0n, compute = 0n, adjustment = 0n, billed = 0n] =
+      sum.amounts;
+    const isEarlier = usageMonthOf(sum.key) < this.#closing.month;
+    if (!isEarlier || jobs === 0n || adjustment === 0n) return [sum];
+    return [
+      { ...sum, amounts: [jobs, duration, gross, compute, 0n, billed] },
+      { ...sum, amounts: [0n, 0n, 0n, 0n, adjustment, 0n] },
+    ];
   }
 
   #row({ amounts, key }: Sum<Part>, machines: Ranks, deal: (billable: bigint) => bigint[]): Row {

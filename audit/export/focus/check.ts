@@ -20,7 +20,15 @@ import { Unmade } from "./unmade.ts";
 /** Of what a row tells who is charged for what; no two are the same in them. */
 const ABOUT = [
   ...["BillingAccountId", "x_SubscriptionId", "x_NamespaceId", "x_UsageMonth", "ChargePeriodStart"],
-  ...["ChargePeriodEnd", "x_ProjectId", "SkuId", "x_Tracking", "x_Portion", "x_Pack"],
+  ...[
+    "ChargePeriodEnd",
+    "x_ProjectId",
+    "SkuId",
+    "x_Tracking",
+    "ChargeClass",
+    "x_Portion",
+    "x_Pack",
+  ],
 ];
 /** Of the directory of names, where they were asked for. */
 const NAMES = ["ResourceName", "SubAccountName"];

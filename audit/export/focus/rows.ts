@@ -57,7 +57,10 @@ export function* focusRows(book: Book, about: About): Generator<Row> {
 
 function* chargesIn(book: Book, month: string): Generator<Charge> {
   const packs = new PackBook(month);
-  const lines = book.rows("portal", month, (...share) => packs.take(...share));
+  const lines = book.rows("portal", month, {
+    tell: (...share) => packs.take(...share),
+    apart: true,
+  });
   let [namespace, draw] = ["", packs.drawing("")];
   for (const row of lines) {
     const [, , of] = row;

@@ -25,7 +25,7 @@ import type { CutOff } from "../month/cut-off.ts";
 import { split } from "../month/split.ts";
 import { decodedAs } from "../usage/show.ts";
 import { cutOffOf } from "./cut-off.ts";
-import { portal } from "./portal.ts";
+import { portalApart } from "./portal.ts";
 import type { Origin, Source } from "./source.ts";
 
 const [DEFAULT_VERSION] = FOCUS_VERSIONS;
@@ -82,7 +82,7 @@ async function* pages(
   const file = new FocusFile({ version, prices, month, instance: await instanceOf(origin) });
   // Of the last namespace that drew on packs, which the page before may have ended in.
   let open: { namespace: string; deal: PackDeal } | undefined;
-  for await (const page of portal({ ...origin, parameters: { month } }).pages) {
+  for await (const page of portalApart(origin)) {
     const lines = page.map(lineOf);
     const deals = await dealsOf(origin, cutOff, lines);
     if (open !== undefined) deals.set(open.namespace, open.deal);

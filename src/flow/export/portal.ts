@@ -20,11 +20,36 @@ export function portal(origin: Origin): Sheet {
   const credits = { name: "credits", type: "decimal", places: 10 } as const;
   return {
     columns: [...TABLES.portal, ...(minutes === undefined ? [] : [credits])],
-    pages: pages(origin, minutes === undefined ? undefined : BigInt(minutes)),
+    pages: pages(origin, (line, waterfall) => [
+      rowOf(line, waterfall, minutes === undefined ? undefined : BigInt(minutes)),
+    ]),
   };
 }
 
-async function* pages(origin: Origin, creditMinutes: bigint | undefined): AsyncGenerator<Row[]> {
+/**
+ * The same with two rows for a line of an earlier month that has both: what came late, and behind it what
+ * corrects what was said before. Each is dealt its part of the allocation in that order; together they are the line's.
+ */
+export function portalApart(origin: Origin): AsyncGenerator<Row[]> {
+  return pages(origin, (line, waterfall, month) => {
+    const isBoth = line.jobs > 0n && line.adjustment !== 0n;
+    const parts = isBoth && line.usage_month < month ? apart(line) : [line];
+    return parts.map((part) => rowOf(part, waterfall));
+  });
+}
+
+function apart(line: PortalLine): PortalLine[] {
+  const nothing = { jobs: 0n, duration_ms: 0n, gross: 0n, charged: 0n, billable: 0n };
+  return [
+    { ...line, adjustment: 0n },
+    { ...line, ...nothing },
+  ];
+}
+
+async function* pages(
+  origin: Origin,
+  rowsOf: (line: PortalLine, waterfall: Waterfall, month: string) => Row[],
+): AsyncGenerator<Row[]> {
   const { tx, log } = origin;
   const cutOff = await cutOffOf(origin);
   const { index: below, month } = cutOff;
@@ -41,12 +66,12 @@ async function* pages(origin: Origin, creditMinutes: bigint | undefined): AsyncG
   })) {
     const waterfalls = await waterfallsOf(tx, log, cutOff, lines);
     if (open !== undefined) waterfalls.set(open.name, open.waterfall);
-    yield lines.map((line) => {
+    yield lines.flatMap((line) => {
       const name = wholeName(line);
       const waterfall = waterfalls.get(name);
       if (waterfall === undefined) throw new Error("portal: a line of no allocation");
       open = { name, waterfall };
-      return rowOf(line, waterfall, creditMinutes);
+      return rowsOf(line, waterfall, month);
     });
   }
 }
@@ -95,7 +120,7 @@ function wholeName({
   return `${namespace_id}/${usage_month}`;
 }
 
-function rowOf(line: PortalLine, waterfall: Waterfall, creditMinutes: bigint | undefined): Row {
+function rowOf(line: PortalLine, waterfall: Waterfall, creditMinutes?: bigint): Row {
   const { adjustment, charged, gross } = line;
   const net = charged + adjustment;
   const billable = line.billable + adjustment;

@@ -25,7 +25,12 @@ export interface Charge {
   readonly pack?: Pack;
 }
 
-/** Of one line of the portal's file. @param month that it is billed in */
+/**
+ * Of one line of the portal's file.
+ *
+ * @param line of an earlier month it is of builds, or of corrections alone
+ * @param month that it is billed in
+ */
 export function chargesOf(line: Line, parts: readonly Part[], month: string): Charge[] {
   const { amounts: _, adjustment, duration_ms: __, jobs, project_id, ...about } = line;
   const isCorrection = line.usage_month < month && adjustment !== 0n;

@@ -21,7 +21,7 @@ import { putNames } from "../../../src/store/names.ts";
 import { prices, sampleFile } from "../../format/focus/sample.ts";
 import { type FreshDatabase, freshDatabase } from "../../postgres.ts";
 import { clock } from "../history.ts";
-import { account } from "../money/entries.ts";
+import { account, adjustMonth } from "../money/entries.ts";
 import { LIMIT, PACK } from "../quota/logs.ts";
 import { openReader } from "./duckdb.ts";
 import { histories, MINUTE, MONTHS, pageSizes, rowsOf, Telling } from "./months.ts";
@@ -138,6 +138,27 @@ test("a pack is drawn on in a later page than the one that its namespace begins 
     "purchase",
   ]);
   expect(await focusRows(asked)).toEqual(rows);
+});
+
+test("what came late for a closed month is usage, and what corrects the same line is a row of its own", async () => {
+  const telling = new Telling(db, "9".repeat(32));
+  const { ledger } = telling;
+  payForAll(telling);
+  telling.build(MINUTE);
+  const said = ledger.written.find(({ entry }) => entry.kind === "usage")?.entry;
+  for (const month of MONTHS.slice(0, 2)) ledger.closeMonth(month);
+  telling.build({ ...MINUTE, duration: 360_000n });
+  const correction = { namespace_id: "1", project_id: "10", entry: String(said?.index) };
+  adjustMonth(ledger, MONTHS[1], { ...correction, amount: "-60000.000000" });
+  await telling.fold();
+  const asked = { log: ledger.log, asOf: ledger.size, month: MONTHS[2] };
+  const rows = await focusRows(asked);
+  const columns = ["ChargeCategory", "ChargeClass", "x_ComputeMs", "ConsumedQuantity"];
+  expect(rows.map((row) => columns.map((column) => row[column]))).toEqual([
+    ["Usage", "", "120000.000000", "360.000"],
+    ["Usage", "Correction", "-60000.000000", ""],
+  ]);
+  await expectTied(asked);
 });
 
 test("what is written after the index that it is of changes nothing of it", async () => {

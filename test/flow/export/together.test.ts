@@ -17,8 +17,9 @@ import { SOURCES } from "../../../src/flow/export/sources.ts";
 import { snapshot } from "../../../src/flow/usage/show.ts";
 import type { TestLedger } from "../../ledger.ts";
 import { type FreshDatabase, freshDatabase } from "../../postgres.ts";
-import { account } from "../money/entries.ts";
-import { histories, MONTHS, Telling } from "./months.ts";
+import { account, adjustMonth } from "../money/entries.ts";
+import { LIMIT } from "../quota/logs.ts";
+import { histories, MINUTE, MONTHS, Telling } from "./months.ts";
 
 let db: FreshDatabase;
 beforeAll(async () => {
@@ -158,6 +159,21 @@ test("whatever happened, both sides make the same files of it, as of any entry",
     }),
     { numRuns: 4 },
   );
+});
+
+test("both sides tell usage that came late for a closed month from what corrects it", async () => {
+  const telling = new Telling(db, "d".repeat(32));
+  const { ledger } = telling;
+  account(ledger, { namespace_id: "", account_id: "A-2", source_version: "1000000" });
+  ledger.append("quota", { ...LIMIT, beyond: "bill", monthly_minutes: "1" });
+  telling.build(MINUTE);
+  const said = ledger.written.find(({ entry }) => entry.kind === "usage")?.entry;
+  for (const month of MONTHS.slice(0, 2)) ledger.closeMonth(month);
+  telling.build({ ...MINUTE, duration: 360_001n });
+  const correction = { namespace_id: "1", project_id: "10", entry: String(said?.index) };
+  adjustMonth(ledger, MONTHS[1], { ...correction, amount: "-60000.000001" });
+  await telling.fold();
+  await expectSameFocus(ledger, ledger.size);
 });
 
 test("both sides say the same of packs that were bought, granted, and given back a month later", async () => {
