@@ -49,3 +49,11 @@ test("rows are written a group at a time, as they come, and the same rows are th
   asked = 0;
   expect((await bytesOf(writeParquet(NUMBERS, pages()))).equals(bytes)).toBe(true);
 });
+
+test("of many columns a group has fewer rows: memory knows at most as many cells", async () => {
+  const columns = Array.from({ length: 100 }, (_, at): Column => ({ name: `c${at}`, type: "day" }));
+  const rows = Array.from({ length: 4_500 }, (): Row => columns.map(() => "2026-11-01"));
+  const bytes = await file(columns, rows);
+  const { row_groups } = parquetMetadata(new Uint8Array(bytes).buffer);
+  expect(row_groups.map((group) => group.num_rows)).toEqual([2_000n, 2_000n, 500n]);
+});
