@@ -10,6 +10,10 @@ import type { Cell, Column, Row } from "../../../src/core/export/tables.ts";
 import { Unreadable } from "../unreadable.ts";
 
 const DAY_MS = 86_400_000;
+/** The service writes no more rows in a group (src/format/parquet.ts); a few bytes can say of a million what they are. */
+const GROUP_ROWS_MAX = 10_000n;
+/** Uncompressed; far above what so many rows of ours come to. */
+const GROUP_BYTES_MAX = 256n * 1024n * 1024n;
 
 /** @throws Unreadable */
 export async function* readParquet(path: string, columns: readonly Column[]): AsyncGenerator<Row> {
@@ -17,6 +21,9 @@ export async function* readParquet(path: string, columns: readonly Column[]): As
   const metadata = exact(await understood(parquetMetadataAsync(file)), columns);
   let rowStart = 0;
   for (const group of metadata.row_groups) {
+    if (group.num_rows > GROUP_ROWS_MAX || group.total_byte_size > GROUP_BYTES_MAX) {
+      throw new Unreadable(`a group of ${group.num_rows} rows is more than any that is written`);
+    }
     const rowEnd = rowStart + Number(group.num_rows);
     let rows: unknown[][] = [];
     const onComplete = (read: unknown[][]): void => {

@@ -224,6 +224,15 @@ test.each([
   },
 );
 
+test("Parquet is read only where it is the file of the manifest; all else is judged", async () => {
+  const made = await exported(log, { name: "entries", format: "parquet" });
+  const file = Buffer.concat([made.file, Buffer.from("\n")]);
+  const ended = await check({ ...resigned(made, Buffer.from(made.file), { rows: "3" }), file });
+  for (const said of ["export-file: ", "no row of it was looked at", "export-totals: 3 rows"]) {
+    expect(ended).toMatchObject({ exit: 1, out: expect.stringContaining(said) });
+  }
+});
+
 test("names are on no log: that they were not checked is said, and all else is", async () => {
   const names = ["namespace_name", "project_name"];
   const columns: Column[] = [
