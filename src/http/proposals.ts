@@ -5,7 +5,7 @@ import { countSource, SourceCount } from "../flow/control/count-source.ts";
 import { Ending, refuse, withdraw } from "../flow/control/end.ts";
 import { type Asker, type Proposed, propose } from "../flow/control/propose.ts";
 import { showProposal, showProposals } from "../flow/control/show.ts";
-import { assertLog, type Caller } from "./access.ts";
+import { assertLog, type Caller, isPerson } from "./access.ts";
 import { answer, answerReceipt } from "./answer.ts";
 import type { Services } from "./app.ts";
 import { parsed, readJson } from "./body.ts";
@@ -52,7 +52,8 @@ export function proposalRoutes(router: Router, { control, reading }: Services): 
   router.guarded("POST /v1/logs/:log/source_counts", async (ask, caller) => {
     const log = logOf(ask, caller);
     const input = await readJson(ask, SourceCount);
-    const said = await countSource(control, { log, by: caller.id }, input);
+    const asker = { log, by: caller.id, isPerson: isPerson(caller, log) };
+    const said = await countSource(control, asker, input);
     const { stated, counted, ...receipt } = said;
     return answerReceipt(receipt, { log, stated, counted });
   });

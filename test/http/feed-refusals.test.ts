@@ -1,7 +1,7 @@
 import { readdir, rename } from "node:fs/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { FEED_CONSUMERS_MAX } from "../../src/core/evidence.ts";
-import type { ProblemCode } from "../../src/core/problem.ts";
+import type { Role } from "../../src/flow/access/grant.ts";
 import { problemsOf } from "../../src/http/outcomes.ts";
 import { ask, everybody, type House, openHouse, sealedSize, tokenOf } from "./house.ts";
 
@@ -53,6 +53,16 @@ test("under two persons nobody who decides about money ends a difference in a co
   expect(await openBreaks()).toEqual(before);
 });
 
+test("nor does one who decides about money state what a source has sent", async () => {
+  const count = { day: "2026-11-19", kind: "quota", source: "portal", stated: "0" };
+  const stated = async (...roles: Role[]) => {
+    const token = await tokenOf(roles, { logs: [log] });
+    return await ask(house, `POST /v1/logs/${log}/source_counts`, { token, json: count });
+  };
+  expect((await stated("finance", "platform")).json["code"]).toBe("approval-required");
+  expect((await stated("platform")).status).toBe(201);
+});
+
 test("every refusal of the feed is answered by its code, as documented", async () => {
   expect(await acknowledge({ up_to: "0" })).toBe("ack-backwards");
   expect(await acknowledge({ up_to: "9999" })).toBe("beyond-checkpoint");
@@ -89,7 +99,7 @@ const ELSEWHERE: readonly string[] = [
   ...["unauthenticated", "rate-limited", "issuer-unavailable", "busy", "internal"],
   ...["unsupported-media-type", "too-large", "body-too-slow"],
   ...["log-behind", "archive-unavailable", "signer-unavailable"],
-] satisfies (ProblemCode | "internal")[];
+];
 
 test("and no other code is declared of an acknowledgement", () => {
   const declared = [...problemsOf(ACK).values()].flat().filter((code) => !ELSEWHERE.includes(code));

@@ -13,6 +13,7 @@ import { salt } from "../log/chain.ts";
 import type { Receipt } from "../log/commit-entry.ts";
 import { healBreaks, type Opening, openBreaks } from "../reconcile/open.ts";
 import { decodedAs } from "../usage/show.ts";
+import { assertOwnWord } from "./own-word.ts";
 
 export const SourceCount = BODY.source_count.pick({
   day: true,
@@ -32,19 +33,21 @@ export interface Counted extends Receipt {
 /**
  * Answered by the entry that stands if the same was stated of the day before.
  *
- * @param by opaque id of the principal who asks
- * @throws Problem `not-found`, `invalid-request` for a day that is not over
+ * @param asker.by opaque id of the principal who asks
+ * @param asker.isPerson who asks is no system: under dual control nobody ends a difference alone
+ * @throws Problem `not-found`, `approval-required`, `invalid-request` for a day that is not over
  */
 export async function countSource(
   opening: Opening,
-  { log, by }: { log: string; by: string },
+  { log, by, isPerson = false }: { log: string; by: string; isPerson?: boolean },
   input: SourceCount,
 ): Promise<Counted> {
   const { appender, random } = opening;
   const from = `${input.day}T00:00:00.000Z`;
   const to = instantText(epochMs(from) + DAY_MS);
   let counted = "0";
-  const receipt = await appender.together(log, async (put, { tx, at, size }) => {
+  const receipt = await appender.together(log, async (put, { tx, prefix, at, size }) => {
+    assertOwnWord(prefix, isPerson);
     if (at < to) throw new Problem("invalid-request", { members: ["day"] });
     const day = { from: await indexAt(tx, log, size, from), to: await indexAt(tx, log, size, to) };
     counted = String(await eventsOf(tx, log, input, day));

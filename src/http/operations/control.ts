@@ -95,6 +95,6 @@ export const CONTROL = {
     summary: "How many events of a kind a source sent on a day, to be held against the log",
     body: json(SourceCount),
     success: written(SourceReceipt),
-    problems: [...WRITING],
+    problems: ["approval-required", ...WRITING],
   },
 } as const satisfies Readonly<Record<string, Operation>>;
