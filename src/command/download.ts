@@ -34,7 +34,7 @@ export function assertWhole(sha256: string, manifest: Manifest): void {
 }
 
 /**
- * The file's bytes from … on.
+ * The file's bytes from … on, and never more than the manifest says.
  *
  * @param path of the export
  * @throws ApiError for an answer outside 2xx; CommandError `unreachable` after five attempts that brought
@@ -48,20 +48,26 @@ export async function* download(
 ): AsyncGenerator<Uint8Array> {
   const etag = `"${encodeHex(decodeBase64(sha256) ?? new Uint8Array())}"`;
   const end = Number(bytes);
-  for (let at = from, left = ATTEMPTS; at < end; left -= 1) {
+  for (let at = from, left = ATTEMPTS; at < end; ) {
+    const before = at;
+    let cut: unknown = new CommandError("unreachable", "answers end before the file does");
     try {
       const range = { range: `bytes=${at}-`, "if-range": etag };
       const response = await open(api, "GET", `${path}/file`, { accept: "*/*", headers: range });
       if (at > 0 && response.status !== 206) throw new CommandError("not-whole", "another file");
       for await (const chunk of response.body ?? []) {
         at += chunk.length;
-        left = ATTEMPTS;
+        if (at > end) throw new CommandError("not-whole", "more comes than the manifest says");
         yield chunk;
       }
     } catch (error) {
-      if (!isCut(error) || left === 1) throw error;
-      await delay(PAUSE_MS);
+      if (!isCut(error)) throw error;
+      cut = error;
     }
+    if (at === end) return;
+    left = at > before ? ATTEMPTS : left - 1;
+    if (left === 0) throw cut;
+    await delay(PAUSE_MS);
   }
 }
 
