@@ -1,4 +1,7 @@
-/** Exports in a folder, which may be made, but not the one above it: that may be a disk that is not mounted. */
+/**
+ * Exports in a folder, which may be made, but not the one above it: that may be a disk that is not mounted. Nothing
+ * is gone from a folder where nothing was ever staged: that may be where the disk is to be mounted.
+ */
 import { randomBytes } from "node:crypto";
 import { mkdir, open, rename, stat, unlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -31,7 +34,7 @@ export function folderExports(root: string): ExportFiles {
 
     size: async (path) => {
       assertExportPath(path);
-      const found = await keeping(stat(join(root, path)).catch(unlessCode("ENOENT")));
+      const found = await keeping(unlessGone(root, stat(join(root, path))));
       return found?.size;
     },
 
@@ -53,7 +56,7 @@ export function folderExports(root: string): ExportFiles {
 
     remove: async (path) => {
       assertExportPath(path);
-      await keeping(unlink(join(root, path)).catch(unlessCode("ENOENT")));
+      await keeping(unlessGone(root, unlink(join(root, path))));
     },
   };
 }
@@ -86,6 +89,17 @@ async function keeping<T>(work: Promise<T>): Promise<T> {
     const full = ["ENOSPC", "EDQUOT"].includes(String(errorCode(error)));
     if (full) throw new ExportFilesError("no-room", "there is no room for exports", error);
     throw new ExportFilesError("exports-unavailable", "exports cannot be reached", error);
+  }
+}
+
+/** @throws where what says that this is the folder is missing too */
+async function unlessGone<T>(root: string, work: Promise<T>): Promise<T | undefined> {
+  try {
+    return await work;
+  } catch (error) {
+    if (errorCode(error) !== "ENOENT") throw error;
+    await stat(join(root, STAGING));
+    return undefined;
   }
 }
 

@@ -157,9 +157,9 @@ export async function listExpired(
   sql: Reader,
   before: { asked: Date; failed: Date },
   limit: number,
-): Promise<Pick<ExportRow, "log" | "id" | "format">[]> {
-  return await sql<Pick<ExportRow, "log" | "id" | "format">[]>`
-    select log, id, format
+): Promise<Pick<ExportRow, "log" | "id" | "format" | "state">[]> {
+  return await sql<Pick<ExportRow, "log" | "id" | "format" | "state">[]>`
+    select log, id, format, state
     from exports
     where not kept and asked_at < ${before.asked} and state <> 'pending'
       or origin is not null and state = 'failed' and ended_at < ${before.failed}

@@ -1,6 +1,6 @@
 /** Where exports are kept: the same promises of a folder and of a bucket. */
 import { execFileSync } from "node:child_process";
-import { mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, rename, rm, rmdir, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
@@ -120,6 +120,27 @@ test("a folder whose own folder is missing is no disk that is not mounted: nothi
   const root = join(await folder(), "unmounted", "exports");
   const write = folderExports(root).write(PATH, chunked(Buffer.from("x"), 1));
   await expect(write).rejects.toMatchObject({ code: "exports-unavailable" });
+});
+
+test("what is not in a folder because its disk is not mounted is not gone, and is not written elsewhere", async () => {
+  const disk = await folder();
+  const root = join(disk, "exports");
+  const files = folderExports(root);
+  await files.write(PATH, chunked(Buffer.from("x"), 1));
+  await rename(root, join(disk, "unmounted"));
+  const away = { code: "exports-unavailable" };
+  for (const empty of [false, true]) {
+    // What another disk is mounted at is an empty folder, or none.
+    if (empty) await mkdir(root, { recursive: true });
+    await expect(files.size(PATH)).rejects.toMatchObject(away);
+    await expect(files.remove(PATH)).rejects.toMatchObject(away);
+    await expect(files.write(PATH, chunked(Buffer.from("y"), 1))).rejects.toMatchObject(away);
+  }
+  await rmdir(root);
+  await rename(join(disk, "unmounted"), root);
+  expect(await files.size(PATH)).toBe(1);
+  await files.remove(PATH);
+  expect(await files.size(PATH)).toBeUndefined();
 });
 
 test("what a killed process left behind is swept by the next one, an hour later", async () => {

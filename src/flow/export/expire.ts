@@ -23,7 +23,10 @@ export async function expireDue({ sql, files, clock, keptMs }: Expiring): Promis
   const now = clock.now();
   const before = { asked: new Date(now - keptMs), failed: new Date(now - FAILED_MS) };
   for (const row of await listExpired(sql, before, BATCH)) {
-    await files.remove(keptAt(row));
+    await files.remove(keptAt(row)).catch((error: unknown) => {
+      // What failed has no file, nor perhaps a folder yet: it is asked for again all the same.
+      if (row.state !== "failed") throw error;
+    });
     await deleteExport(sql, row);
   }
 }

@@ -8,6 +8,7 @@ import { expireDue } from "../../../src/flow/export/expire.ts";
 import { make } from "../../../src/flow/export/make.ts";
 import { parseManifest } from "../../../src/flow/export/read.ts";
 import { askDue, Rule, type Scheduling } from "../../../src/flow/export/schedule.ts";
+import { folderExports } from "../../../src/store/export-files-folder.ts";
 import { openExports } from "../../../src/store/export-location.ts";
 import { listPending } from "../../../src/store/exports.ts";
 import { type Desk, leaves, openDesk } from "./making.ts";
@@ -163,7 +164,8 @@ test("what is not kept goes when its time is over, the file before its row; what
 test("what failed on a schedule is asked for again after an hour; what waits is left alone", async () => {
   const set = scheduling([], ["account_map"]);
   await askDue(set);
-  const kept = { ...desk.making, keptMs: 1 };
+  // Where nothing was ever written.
+  const kept = { ...desk.making, files: folderExports(join(target, "never")), keptMs: 1 };
   desk.door.now += 2 * DAY_MS;
   await expireDue(kept);
   expect(await listed()).toHaveLength(1);
