@@ -3,7 +3,7 @@ import { exportText, Manifest, Parameters } from "../../core/export/manifest.ts"
 import type { ExportName, Format } from "../../core/export/tables.ts";
 import { parseCanonical } from "../../core/json.ts";
 import { Problem } from "../../core/problem.ts";
-import { encodeUtf8 } from "../../core/text.ts";
+import { decodeBase64, encodeHex, encodeUtf8 } from "../../core/text.ts";
 import type { Sql } from "../../store/connect.ts";
 import { type ByteRange, type ExportFiles, ExportFilesError } from "../../store/export-files.ts";
 import { type ExportRow, listExports, readExport } from "../../store/exports.ts";
@@ -71,10 +71,15 @@ export function fileName(row: Pick<ExportRow, "name" | "format" | "parameters" |
   return `${parts.filter((part) => part !== undefined).join("-")}.${format}`;
 }
 
-/** Of a FOCUS file: one without money does not conform to the specification. */
+/** Of a FOCUS file: with which price list; one without money does not conform to the specification. */
 function kindOf(prices: string | undefined): string {
-  return prices === undefined ? "quantities-not-conformant" : "priced";
+  if (prices === undefined) return "quantities-not-conformant";
+  const list = encodeHex(decodeBase64(prices) ?? new Uint8Array());
+  return `priced-${list.slice(0, LIST_DIGITS)}`;
 }
+
+/** Hexadecimal, of a price list's hash: enough to tell those of one house apart. */
+const LIST_DIGITS = 8;
 
 /** Where the service keeps it. */
 export function keptAt({ log, id, format }: Pick<ExportRow, "log" | "id" | "format">): string {

@@ -254,7 +254,10 @@ test("what is asked for is kept with its version and the hash of its prices, and
     names: true,
     prices_sha256: PRICES.sha256,
   });
-  expect(priced.file).toMatch(/^focus-2026-10-[0-9]+-names-v1\.3-priced\.csv$/);
+  const list = Buffer.from(PRICES.sha256, "base64").toString("hex").slice(0, 8);
+  expect(priced.file).toMatch(
+    new RegExp(`^focus-2026-10-[0-9]+-names-v1\\.3-priced-${list}\\.csv$`),
+  );
   expect(bare.parameters).toEqual({ month, focus_version: "1.2" });
   expect(bare.file).toMatch(/^focus-2026-10-[0-9]+-v1\.2-quantities-not-conformant\.csv$/);
   await expect(ask(asking, whose, { ...wanted, focus_version: "0.5" })).rejects.toMatchObject({
