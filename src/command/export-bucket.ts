@@ -23,9 +23,10 @@ export async function intoBucket(
     });
   });
   try {
+    // Its note as the last: until the file is whole, what was there before can be checked.
+    await files.write(made.file, checked(api, made, described, progress));
     await files.write(`${made.file}.manifest.json`, whole(described.json));
     await files.write(`${made.file}.manifest.note`, whole(described.note));
-    await files.write(made.file, checked(api, made, described, progress));
   } catch (error) {
     if (!(error instanceof ExportFilesError)) throw error;
     throw new CommandError("unwritable", `${error.message}: ${out}`, { cause: error });

@@ -1,6 +1,6 @@
 /**
  * An export into a folder: `<file>.part` while it comes, which whoever asks again goes on with, and its name when
- * it is whole. Its manifest and note are there before: what has its name can be checked.
+ * it is whole. Its manifest and note get theirs right before it: until then what was there before can be checked.
  */
 import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
@@ -47,8 +47,6 @@ export async function intoFolder(
 ): Promise<ShownExport> {
   const { json, manifest, note } = await describe(api, exportPath(made));
   const path = join(place.out, made.file);
-  await writeFile(`${path}.manifest.json`, json);
-  await writeFile(`${path}.manifest.note`, note);
   const part = `${path}.part`;
   await fetchRest(api, made, { manifest, part }, progress);
   try {
@@ -56,6 +54,13 @@ export async function intoFolder(
   } catch (error) {
     await rm(part);
     throw error;
+  }
+  for (const [name, text] of [
+    [`${path}.manifest.json`, json],
+    [`${path}.manifest.note`, note],
+  ] as const) {
+    await writeFile(`${name}.part`, text);
+    await rename(`${name}.part`, name);
   }
   await rename(part, path);
   await rm(markOf(place), { force: true });

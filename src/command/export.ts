@@ -62,17 +62,28 @@ export function exportsCommand(): Command {
     .requiredOption("--log <id>", "the log")
     .addHelpText("after", example("exports --log 0a1b…"))
     .action(async ({ log, ...options }: ServerOptions & { log: string }) => {
-      const path = `/v1/exports?${new URLSearchParams({ log })}`;
-      const page = await call<ExportPage>(apiOf(options), "GET", path);
-      const rows = page.exports.map((each) => [
+      const exports = await allOf(apiOf(options), log);
+      const rows = exports.map((each) => [
         each.id,
         each.file,
         each.error === undefined ? each.state : `${each.state}: ${each.error}`,
         each.bytes,
         each.asked_at,
       ]);
-      print(options, page, table(["export", "file", "", "bytes", "asked for"], rows));
+      const lines = table(["export", "file", "", "bytes", "asked for"], rows);
+      print(options, { log, exports }, lines);
     });
+}
+
+async function allOf(api: Api, log: string): Promise<ShownExport[]> {
+  const all: ShownExport[] = [];
+  for (let next: { before?: string } | undefined = {}; next !== undefined; ) {
+    const path = `/v1/exports?${new URLSearchParams({ log, ...next })}`;
+    const page: ExportPage = await call<ExportPage>(api, "GET", path);
+    all.push(...page.exports);
+    next = page.next === undefined ? undefined : { before: page.next };
+  }
+  return all;
 }
 
 function askedFor(name: string, options: ExportOptions): Record<string, unknown> {

@@ -118,6 +118,32 @@ test("what is not the file of its manifest is away again, and the next one is wh
   await assertWhole();
 });
 
+test("until an export is whole, what lay there before keeps its manifest and note", async () => {
+  const path = join(out, `entries-${size}.csv`);
+  const before = [path, `${path}.manifest.json`, `${path}.manifest.note`];
+  for (const name of before) await writeFile(name, "of another export");
+  await writeFile(`${path}.part`, "x".repeat(1_500));
+  expect((await exporting("entries", "--out", out)).status).toBe(2);
+  for (const name of before) expect(await readFile(name, "utf8")).toBe("of another export");
+  expect((await exporting("entries", "--out", out)).status).toBe(0);
+  await assertWhole();
+});
+
+test("all exports of a log are listed, however many there are", async () => {
+  const { database } = house;
+  const count = async () => {
+    const listed = await minutebook(["exports", "--log", log, "--json"], surroundings());
+    return new Set(JSON.parse(listed.stdout).exports.map(({ id }: { id: string }) => id)).size;
+  };
+  const before = await count();
+  await database.writer`
+    insert into exports (log, id, name, format, parameters, as_of, checkpoint_size, checkpoint_root, asked_by,
+      asked_at, state, error, ended_at)
+    select ${log}, md5(i::text), 'entries', 'csv', '{}', 1, 1, '', '', now(), 'failed', 'internal', now()
+    from generate_series(1, 1001) as i`;
+  expect(await count()).toBe(before + 1_001);
+});
+
 test("an export goes into a bucket as it goes into a folder, over a network that breaks", async () => {
   const bucket = await startS3();
   onTestFinished(() => bucket.close());
