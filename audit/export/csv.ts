@@ -1,11 +1,11 @@
 /**
  * CSV as the service writes it (docs/exports.md): RFC 4180 with CRLF, quotes only where they are needed, and
- * an apostrophe before what a spreadsheet would run. Written a second time, so that a file's hash can be told
+ * an apostrophe before what a spreadsheet would run, wide characters among it. Written a second time, so that a file's hash can be told
  * from the log alone.
  */
 import type { Cell, Row } from "../../src/core/export/tables.ts";
 
-const FORMULA = new Set(["=", "+", "-", "@", "\t", "\r", "'"]);
+const FORMULA = new Set(["=", "+", "-", "@", "＝", "＋", "－", "＠", "\t", "\r", "'"]);
 const NUMBER = /^-?[0-9]+(?:\.[0-9]+)?$/;
 
 /** With its CRLF. */

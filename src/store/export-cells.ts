@@ -37,15 +37,16 @@ function instantOf(column: string): string {
 }
 
 /**
- * As `exportedCell` of format/csv.ts has it: tab, CR, and `'`, `+`, `-`, `=`, `@`, unless it is a decimal. What
- * begins with a letter, as most do, is known by one comparison.
+ * As `exportedCell` of format/csv.ts has it: tab, CR, and `'`, `+`, `-`, `=`, `@`, or the full-width form of one of
+ * these, unless it is a decimal. What begins with a letter, as most do, is known by the first comparison.
  */
 function guarded(text: string): string {
   return `
     case
-      when ascii(${text}) > 64 then ${text}
+      when ascii(${text}) between 65 and 65290 then ${text}
       when ${text} = '' then null
-      when ascii(${text}) in (9, 13, 39, 43, 45, 61, 64) and ${text} !~ '^-?[0-9]+([.][0-9]+)?$'
+      when ascii(${text}) in (9, 13, 39, 43, 45, 61, 64, 65291, 65293, 65309, 65312)
+        and ${text} !~ '^-?[0-9]+([.][0-9]+)?$'
       then '''' || ${text}
       else ${text}
     end`;
