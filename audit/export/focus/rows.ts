@@ -77,7 +77,10 @@ function isOwed({ portion }: Charge): boolean {
 
 /** What the rounded sum of one account, subscription and portion has grown by, row after row. */
 class Quantities {
-  #sums = new Map<Portion, bigint>();
+  /** Of lines, in which no account comes twice. */
+  #sums = new Map<string, bigint>();
+  /** Of packs, in which it does. */
+  readonly #sold = new Map<string, bigint>();
   #whose = "";
 
   /** In 10⁻⁶ compute minutes. */
@@ -85,8 +88,10 @@ class Quantities {
     const whose = JSON.stringify([account, subscription]);
     if (whose !== this.#whose) this.#sums = new Map();
     this.#whose = whose;
-    const before = this.#sums.get(portion) ?? 0n;
-    this.#sums.set(portion, before + amount);
+    const sums = portion === "purchase" || portion === "grant" ? this.#sold : this.#sums;
+    const key = `${whose}${portion}`;
+    const before = sums.get(key) ?? 0n;
+    sums.set(key, before + amount);
     return rounded(before + amount) - rounded(before);
   }
 }

@@ -74,3 +74,8 @@ export function saleOf(sale: Sale, month: string): Charge {
 export function isOwed({ portion }: Pick<Charge, "portion">): boolean {
   return portion !== "not_billable" && portion !== "discount";
 }
+
+/** Whether it is of a pack itself, and not of what was drawn from one. */
+export function isSold({ portion }: Pick<Charge, "portion">): boolean {
+  return portion === "purchase" || portion === "grant";
+}

@@ -14,6 +14,6 @@ test("the auditor writes a line as the service does, and reads each of its cells
       const [read = []] = parse(line, { record_delimiter: "\r\n" });
       expect(read.map(readCell)).toEqual(cells);
     }),
-    { examples: HOSTILE.map((cell) => [[cell]]) },
+    { examples: HOSTILE.map((cell): [string[]] => [[cell]]) },
   );
 });

@@ -18,7 +18,7 @@ import { snapshot } from "../../../src/flow/usage/show.ts";
 import type { TestLedger } from "../../ledger.ts";
 import { type FreshDatabase, freshDatabase } from "../../postgres.ts";
 import { account, adjustMonth } from "../money/entries.ts";
-import { LIMIT } from "../quota/logs.ts";
+import { LIMIT, PACK } from "../quota/logs.ts";
 import { histories, MINUTE, MONTHS, Telling } from "./months.ts";
 
 let db: FreshDatabase;
@@ -172,6 +172,31 @@ test("both sides tell usage that came late for a closed month from what corrects
   telling.build({ ...MINUTE, duration: 360_001n });
   const correction = { namespace_id: "1", project_id: "10", entry: String(said?.index) };
   adjustMonth(ledger, MONTHS[1], { ...correction, amount: "-60000.000001" });
+  await telling.fold();
+  await expectSameFocus(ledger, ledger.size);
+});
+
+test("both sides round what is given back of packs by account, in whatever order accounts come", async () => {
+  const telling = new Telling(db, "c".repeat(32));
+  const { ledger } = telling;
+  const namespaces = [1, 2, 3, 4, 5, 6];
+  const packs = (minutes: string): void => {
+    for (const namespace of namespaces) {
+      const source_version = `${minutes === "0" ? 2 : 1}`;
+      const pack = { namespace_id: String(namespace), pack_id: String(namespace), source_version };
+      ledger.append("pack", { ...PACK, ...pack, minutes, purchased_in: MONTHS[1] });
+    }
+  };
+  for (const namespace of namespaces) {
+    const namespace_id = String(namespace);
+    const account_id = `A-${namespace % 2}`;
+    account(ledger, { namespace_id, account_id, source_version: String(100 + namespace) });
+    ledger.append("quota", { ...LIMIT, namespace_id, beyond: "bill", monthly_minutes: "1" });
+  }
+  packs("10");
+  for (const namespace of namespaces) telling.build({ ...MINUTE, namespace, duration: 1_000_005n });
+  for (const month of MONTHS.slice(0, 2)) ledger.closeMonth(month);
+  packs("0");
   await telling.fold();
   await expectSameFocus(ledger, ledger.size);
 });

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { parseSignedComputeMs } from "../../../src/core/charge.ts";
 import type { Row } from "../../../src/core/export/tables.ts";
 import { unscaled } from "../../../src/core/export/totals.ts";
-import { chargesOf } from "../../../src/format/focus/charge.ts";
+import { chargesOf, saleOf } from "../../../src/format/focus/charge.ts";
 import { FocusFile } from "../../../src/format/focus/file.ts";
 import { PackDeal } from "../../../src/format/focus/packs.ts";
 import { lineOf, PORTIONS, partsOf } from "../../../src/format/focus/portions.ts";
@@ -133,6 +133,24 @@ describe("of any lines of the portal", () => {
       }),
     );
   });
+});
+
+test("quantities of packs, whose accounts come in no order, add up to an account's minutes, rounded once", () => {
+  const sales = fc.array(fc.record({ account_id: fc.constantFrom("A-1", "A-2"), amount: signed }));
+  fc.assert(
+    fc.property(sales, (each) => {
+      const file = new FocusFile(ABOUT);
+      const whose = { subscription_id: "S-1", namespace_id: "7", pack: BOUGHT };
+      const charges = each.map((sale) => saleOf({ ...whose, ...sale }, MONTH));
+      const shown = namedBy(file, file.rows(charges, NO_NAMES));
+      for (const account of ["A-1", "A-2"]) {
+        const of = shown.filter((row) => row["BillingAccountId"] === account);
+        const exact = sum(of.map((row) => parseSignedComputeMs(row["x_ComputeMs"] ?? "")));
+        const off = sum(of.map((row) => unscaled(row["PricingQuantity"] ?? ""))) * 60_000n - exact;
+        expect(off >= -30_000n && off <= 30_000n).toBe(true);
+      }
+    }),
+  );
 });
 
 test("rounding a running sum is off by less than a digit in each row, and never in the sum", () => {
