@@ -110,12 +110,17 @@ async function readAdjusted(
   below: bigint,
 ): Promise<Map<string, bigint>> {
   if (entries.length === 0) return new Map();
+  // One by one: in a table that has grown since it was analyzed, the planner would read all of the log's lines
+  // for a list of entries, and compare each of them with each of the list.
   const rows = await sql<{ entry: string; amount: string }[]>`
-    select entry::text, sum(amount) as amount
-    from adjustments
-    where log = ${log} and entry = any(${plainColumn(entries)}::text::bigint[])
-      and index < ${below}
-    group by entry`;
+    select asked.entry::text, own.amount
+    from unnest(${plainColumn(entries)}::text::bigint[]) as asked (entry)
+    cross join lateral (
+      select sum(amount) as amount
+      from adjustments
+      where log = ${log} and entry = asked.entry and index < ${below}
+    ) as own
+    where own.amount is not null`;
   return new Map(rows.map(({ entry, amount }) => [entry, parseSignedComputeMs(amount)]));
 }
 
