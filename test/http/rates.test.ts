@@ -12,7 +12,7 @@ let second: string;
 
 /** Set-up itself asks some ten times. */
 beforeAll(async () => {
-  house = await openHouse({ rates: { caller: 40, machine: 10, seconds: 1 } });
+  house = await openHouse({ rates: { caller: 20, machine: 10, seconds: 1 } });
   ({ log } = await newLog(house, "limited", 1));
   second = (await newLog(house, "limited too", 2)).log;
 });
@@ -24,7 +24,7 @@ test("who asks too often hears when to come again; nobody else is held back, and
   const answers = await Promise.all(Array.from({ length: 80 }, () => ask(house, path, { token })));
   const limited = answers.filter(({ status }) => status === 429);
   expect(limited.length).toBeGreaterThan(0);
-  expect(answers.filter(({ status }) => status === 200).length).toBeGreaterThanOrEqual(40);
+  expect(answers.filter(({ status }) => status === 200).length).toBeGreaterThanOrEqual(20);
   for (const { json, headers } of limited) {
     expect(json).toMatchObject({ code: "rate-limited", retry_after_s: "1" });
     expect(headers.get("retry-after")).toBe("1");
@@ -66,8 +66,8 @@ test("an agent with a large backlog delivers all of it, since it comes again whe
     const body = reported(1, log, { counter: String(i), job: { id: String(i) } });
     return (await client.request("v1/reports", { type: "application/jose", body })).status;
   };
-  const statuses: number[] = [];
-  for (let i = 1; i <= 25; i += 1) statuses.push(await send(i));
+  // All at once: one after the other, a busy machine takes too long to be held back.
+  const statuses = await Promise.all(Array.from({ length: 25 }, (_, i) => send(i + 1)));
   expect(statuses).toEqual(statuses.map(() => 201));
   expect(pauses.length).toBeGreaterThan(0);
   for (const ms of pauses) expect(ms).toBeGreaterThanOrEqual(1_000);
