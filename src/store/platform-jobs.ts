@@ -13,15 +13,21 @@ export interface DueJob extends PlatformJob {
 
 /**
  * Rows of jobs, locked in the order of their numbers: uploads, what is new on the log and what is settled meet
- * here, and none may hold what the other waits for. To be joined, or nothing is locked.
+ * here, and none may hold what the other waits for. To be joined, or nothing is locked. One by one: in a table
+ * that has grown since it was analyzed, the planner would compare each of the log's jobs with each of these.
  */
 const inOrder = (sql: Sql | Transaction, log: string, jobs: readonly string[]) => sql`
   locked as (
-    select job_id
-    from platform_jobs
-    where log = ${log} and job_id = any(${plainColumn(jobs)}::text::bigint[])
-    order by job_id
-    for no key update
+    select own.job_id
+    from (
+      select job_id from unnest(${plainColumn(jobs)}::text::bigint[]) as asked (job_id) order by job_id
+    ) as asked
+    cross join lateral (
+      select job_id
+      from platform_jobs
+      where log = ${log} and job_id = asked.job_id
+      for no key update
+    ) as own
   )`;
 
 /**
