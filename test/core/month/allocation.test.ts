@@ -8,11 +8,13 @@ import {
   type Share,
 } from "../../../src/core/month/allocation.ts";
 import type { QuotaFacts } from "../../../src/core/quota/quota.ts";
+import { epochMs, instantText, nextMonth } from "../../../src/core/unit.ts";
 import { count, type Event, events, factsOf, monthAt, TOKEN } from "../quota/ledger.ts";
 import { cutOffs } from "./cut-offs.ts";
 
 const RUNS = { numRuns: 2_000 };
-const lastOf = (month: string): string => `${month.slice(0, 8)}28T23:59:59.999Z`;
+const lastOf = (month: string): string =>
+  instantText(epochMs(`${nextMonth(month)}T00:00:00.000Z`) - 1);
 
 type Parts = Pick<Share, "included" | "overage" | "absorbed">;
 const NOTHING: Parts = { included: 0n, overage: 0n, absorbed: 0n };
