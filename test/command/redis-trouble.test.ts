@@ -3,7 +3,7 @@ import { openLiveUsage } from "../../src/command/live-quota.ts";
 import { openRedisTrouble } from "../../src/command/redis-trouble.ts";
 import type { RedisPlace } from "../../src/store/live-redis.ts";
 import { openLog } from "../../src/telemetry.ts";
-import { type RedisCluster, type RedisServer, startCluster, startRedis } from "../redis.ts";
+import { type RedisCluster, type RedisServer, startRedis, startSteadyCluster } from "../redis.ts";
 
 let server: RedisServer;
 let cluster: RedisCluster;
@@ -12,7 +12,7 @@ let port: string;
 beforeAll(async () => {
   [server, cluster] = await Promise.all([
     startRedis({ settings: { requirepass: "sesame" } }),
-    startCluster(),
+    startSteadyCluster(),
   ]);
   port = String(server.port);
 });

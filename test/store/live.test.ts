@@ -14,7 +14,7 @@ import { openLiveProcess } from "../../src/store/live-process.ts";
 import { openLiveRedis, type RedisStore } from "../../src/store/live-redis.ts";
 import { slotOf } from "../../src/store/redis-slot.ts";
 import { command, figures, goOn, NOW, neverRan, run, start } from "../core/quota/live.ts";
-import { type RedisCluster, type RedisServer, startCluster, startRedis } from "../redis.ts";
+import { type RedisCluster, type RedisServer, startRedis, startSteadyCluster } from "../redis.ts";
 
 const LOG = "0123456789abcdef0123456789abcdef";
 /** What is tested here is what is answered, on a machine that does a lot beside. */
@@ -28,7 +28,7 @@ let redis: RedisStore;
 let clustered: RedisStore;
 
 beforeAll(async () => {
-  [single, cluster] = await Promise.all([startRedis(), startCluster()]);
+  [single, cluster] = await Promise.all([startRedis(), startSteadyCluster()]);
   redis = await openLiveRedis({ kind: "single", url: single.url }, PATIENT);
   clustered = await openLiveRedis({ kind: "cluster", urls: cluster.urls }, PATIENT);
 });

@@ -6,7 +6,12 @@ import type { Answer, Ask, Command, LiveStore } from "../../../src/core/quota/li
 import { openLiveProcess } from "../../../src/store/live-process.ts";
 import { openLiveRedis } from "../../../src/store/live-redis.ts";
 import { NOW } from "../../core/quota/live.ts";
-import { type RedisCluster, type RedisServer, startCluster, startRedis } from "../../redis.ts";
+import {
+  type RedisCluster,
+  type RedisServer,
+  startRedis,
+  startSteadyCluster,
+} from "../../redis.ts";
 
 /** What is tested here is what is answered, on a machine that does a lot beside. */
 const PATIENT = { answerMsMax: 20_000 };
@@ -19,7 +24,7 @@ let viaSingle: LiveStore;
 let viaCluster: LiveStore;
 
 beforeAll(async () => {
-  [single, cluster] = await Promise.all([startRedis(), startCluster()]);
+  [single, cluster] = await Promise.all([startRedis(), startSteadyCluster()]);
   viaSingle = await openLiveRedis({ kind: "single", url: single.url }, PATIENT);
   viaCluster = await openLiveRedis({ kind: "cluster", urls: cluster.urls }, PATIENT);
 });
