@@ -79,6 +79,7 @@ function keepUp(
 ): Pick<EmbeddedRedis, "stop" | "kill9"> {
   const { folder, log, place, program } = where;
   let server = first;
+  let replaced = Promise.resolve();
   const ending = new AbortController();
   const isWanted = (): boolean => !ending.signal.aborted;
   const isOurs = async (): Promise<boolean> => {
@@ -102,7 +103,8 @@ function keepUp(
       await server.ended.catch(() => undefined);
       if (!(await isOurs())) return;
       log("redis-server ended by itself and is started again; heartbeats bring what it held");
-      await replace();
+      replaced = replace();
+      await replaced;
       if (!isWanted()) return await server.stop();
     }
   };
@@ -112,7 +114,11 @@ function keepUp(
       ending.abort();
       await Promise.all([server.stop(), watching]);
     },
-    kill9: () => server.kill(),
+    // Clients reach the next one before it is known here.
+    kill9: async () => {
+      await replaced;
+      await server.kill();
+    },
   };
 }
 
