@@ -5,7 +5,7 @@ import { openLog } from "../telemetry.ts";
 import { DATA_DEFAULT } from "./folder.ts";
 import { example, positive } from "./option.ts";
 import { print } from "./print.ts";
-import { type Service, startService } from "./service.ts";
+import type { Service } from "./service.ts";
 
 interface ServeOptions {
   data: string;
@@ -40,6 +40,8 @@ async function serve({ data, host, port, json }: ServeOptions): Promise<void> {
   // The driver asks each new connection for its types in a promise that nobody can wait for: a server
   // that dies at that moment must not take us with it. Requests and loops handle their own errors.
   process.on("unhandledRejection", (error) => log.error({ err: error }, "unhandled rejection"));
+  // No other command needs the half of the program that answers, which takes as long to read as all the rest.
+  const { startService } = await import("./service.ts");
   const service = await startService({ config, data, log });
   say(service, config, data, json === true);
   await ending;
