@@ -1,7 +1,7 @@
 /** The HTTP server: opened on an address, and closed without losing an answer. */
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { AddressInfo, Socket } from "node:net";
 import { getRequestListener } from "@hono/node-server";
 import type { createApp } from "../http/app.ts";
 import { problemDocument, respond } from "../http/problem.ts";
@@ -36,6 +36,7 @@ export async function listen(
     if (closing) outgoing.setHeader("connection", "close");
     return answer(incoming, outgoing);
   });
+  const silent = silentOf(server);
   server.listen(port, host);
   await once(server, "listening");
   const { port: found } = server.address() as AddressInfo;
@@ -44,14 +45,28 @@ export async function listen(
     url: `http://${name}:${found}`,
     close: () => {
       closing = true;
-      return close(server);
+      return close(server, silent);
     },
   };
 }
 
-async function close(server: Server): Promise<void> {
+/** Connections on which nothing was asked yet: opened ahead of need, and to Node none that is idle. */
+function silentOf(server: Server): ReadonlySet<Socket> {
+  const silent = new Set<Socket>();
+  server.on("connection", (socket) => {
+    silent.add(socket);
+    socket.once("close", () => silent.delete(socket));
+  });
+  server.on("request", ({ socket }) => silent.delete(socket));
+  return silent;
+}
+
+async function close(server: Server, silent: ReadonlySet<Socket>): Promise<void> {
   const gone = once(server, "close");
   server.close();
+  for (const socket of silent) {
+    if (socket.bytesRead === 0) socket.destroy();
+  }
   // A connection that is in a request now becomes idle later, and nobody tells.
   const idle = setInterval(() => server.closeIdleConnections(), CLOSING_POLL_MS);
   const late = setTimeout(() => server.closeAllConnections(), CLOSING_MS_MAX);

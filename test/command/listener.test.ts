@@ -41,6 +41,17 @@ test("a close waits for the answer that is under way, and takes no new connectio
   await closed;
 });
 
+test("a connection on which nothing was asked yet is not waited for", async () => {
+  const { url, close } = await listen(held().app, HERE);
+  const socket = connect(Number(new URL(url).port), HERE.host);
+  await once(socket, "connect");
+  // Answered on a connection behind it: the first one is known to the server by now.
+  await (await fetch(`${url}/now`)).text();
+  const ended = once(socket, "close");
+  await close();
+  await ended;
+}, 10_000);
+
 test("an idle connection stays for longer than load balancers keep one", async () => {
   const { url, close } = await listen(held().app, HERE);
   const { headers } = await fetch(`${url}/now`);
