@@ -48,9 +48,7 @@ export async function usableBinaries(
   const copied = binariesIn(cache);
   if ((await isOurs(cache)) && run(copied, account)) return copied;
   const copy = await copyPackage(packageFolder, cache);
-  // Asked again: somebody may have been faster, and a server that runs keeps its files.
-  if (run(copied, account)) await rm(copy, { recursive: true });
-  else await replace(cache, copy);
+  await replace(cache, copy, () => run(copied, account));
   if (run(copied, account)) return copied;
   throw new EmbeddedError("no-binaries", `the binaries in ${packageFolder} do not run here`);
 }
@@ -96,14 +94,29 @@ async function copyPackage(packageFolder: string, cache: string): Promise<string
   }
 }
 
-/** By rename: a half copy never has the final name. Who comes second takes the first one's. */
-async function replace(cache: string, copy: string): Promise<void> {
-  await rm(cache, { recursive: true, force: true });
+/**
+ * By rename: a half copy never has the final name, and what is broken loses it at once. Whoever comes second
+ * takes the first one's, and removes nothing that somebody runs.
+ */
+async function replace(cache: string, copy: string, isWhole: () => boolean): Promise<void> {
+  const broken = `${copy}-broken`;
+  while (!(await isMoved(copy, cache))) {
+    if ((await isOurs(cache)) && isWhole()) return await rm(copy, { recursive: true });
+    // It may be gone by now: somebody else saw the same.
+    await rename(cache, broken).catch(absent);
+    await rm(broken, { recursive: true, force: true });
+  }
+}
+
+/** False: something lies where it was to go. */
+async function isMoved(from: string, to: string): Promise<boolean> {
   try {
-    await rename(copy, cache);
+    await rename(from, to);
+    return true;
   } catch (error) {
-    await rm(copy, { recursive: true });
-    if (!(await isOurs(cache))) throw error;
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === "EEXIST" || code === "ENOTEMPTY") return false;
+    throw error;
   }
 }
 
