@@ -1,8 +1,7 @@
 /** What is signed of an export: what was asked for, as of which entry, what is in it, and its hash. */
 import { z } from "zod";
-import { sha256 } from "../hash.ts";
 import { canonical } from "../json.ts";
-import { encodeBase64, encodeUtf8 } from "../text.ts";
+import { signedText } from "../signed-text.ts";
 import {
   HashText,
   InstantText,
@@ -67,6 +66,5 @@ export function encodeManifest(manifest: Manifest): string {
  * @throws Error on an origin with a line break, which would be read as another
  */
 export function exportText(origin: string, name: string, json: string): string {
-  if (/[\n\r]/.test(origin)) throw new Error("manifest: not an origin");
-  return `${origin}/export\n${name}\n${encodeBase64(sha256(encodeUtf8(json)))}\n`;
+  return signedText({ form: "export", name, origin }, json);
 }

@@ -6,9 +6,8 @@
 import { z } from "zod";
 import { IndexOrNone } from "../body.ts";
 import { BODY } from "../entry.ts";
-import { sha256 } from "../hash.ts";
 import { canonical } from "../json.ts";
-import { encodeBase64, encodeUtf8 } from "../text.ts";
+import { signedText } from "../signed-text.ts";
 import {
   HashText,
   InstantText,
@@ -127,6 +126,5 @@ export function encodeStatement(statement: Statement): string {
  * @throws Error on an origin with a line break, which would be read as another
  */
 export function statementText(origin: string, month: string, json: string): string {
-  if (/[\n\r]/.test(origin)) throw new Error("statement: not an origin");
-  return `${origin}/statement\n${month}\n${encodeBase64(sha256(encodeUtf8(json)))}\n`;
+  return signedText({ form: "statement", name: month, origin }, json);
 }
