@@ -18,8 +18,11 @@ declare module "vitest" {
 
 export const MIGRATIONS = new URL("../migrations", import.meta.url).pathname;
 
-/** Nothing of it outlives the run, and no test crashes its machine: who kills a server has one of one's own. */
-const FLEETING = { fsync: "off", full_page_writes: "off" };
+/**
+ * Nothing of it outlives the run, and no test crashes its machine: who kills a server has one of one's own. Its
+ * passwords guard nothing, and thousands of connections hash them.
+ */
+const FLEETING = { fsync: "off", full_page_writes: "off", scram_iterations: "1" };
 
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
   const { embedded, remove } = await migratedCluster(FLEETING);

@@ -158,9 +158,15 @@ export function requestSchema(shape: z.ZodType): JsonSchema {
   return referring(shape, z.toJSONSchema(shape, AS_SENT));
 }
 
+/** Formed once: hundreds of answers share some dozens of shapes, and to form them all would delay each start. */
+const answers = new WeakMap<z.ZodType, JsonSchema>();
+
 /** The same, but open: unknown members of a request are refused, an answer may come to have more. */
 export function answerSchema(shape: z.ZodType): JsonSchema {
-  return referring(shape, z.toJSONSchema(shape, { ...AS_SENT, override: opened }));
+  const params = { ...AS_SENT, override: opened };
+  const schema = answers.get(shape) ?? referring(shape, z.toJSONSchema(shape, params));
+  answers.set(shape, schema);
+  return schema;
 }
 
 type JsonSchema = z.core.JSONSchema.BaseSchema;

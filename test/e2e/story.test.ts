@@ -44,10 +44,10 @@ const DECIDED = {
   reported: { used_minutes: "11.0000", live_minutes: "0.0000", remaining_minutes: "-1.0000" },
 };
 
-test(
+test.concurrent(
   "npm start tells all of it: one job allowed, one refused, one stopped, and both verifiers content",
   TELLING,
-  async () => {
+  async ({ expect }) => {
     const story = await tell("redis");
     expect(story.quota).toMatchObject({ ...DECIDED, source: "redis" });
     expect(story.crash).toMatchObject({ reports: "200", accepted: "200", duplicates: "200" });
@@ -66,8 +66,12 @@ test(
   },
 );
 
-test("without a redis-server the same is decided, and it is said where", TELLING, async () => {
-  const story = await tell("none", { PATH: await pathWithoutRedis() });
-  expect(story.quota).toMatchObject({ ...DECIDED, source: "process" });
-  expect(page(story, false)).toContain("what is live is kept in the service's own memory");
-});
+test.concurrent(
+  "without a redis-server the same is decided, and it is said where",
+  TELLING,
+  async ({ expect }) => {
+    const story = await tell("none", { PATH: await pathWithoutRedis() });
+    expect(story.quota).toMatchObject({ ...DECIDED, source: "process" });
+    expect(page(story, false)).toContain("what is live is kept in the service's own memory");
+  },
+);

@@ -63,8 +63,17 @@ export function statusOf(code: AnyCode): number {
   return code === "internal" ? 500 : PROBLEMS[code][0];
 }
 
-/** Of one status, with those of its codes that a route can give. */
+const problems = new Map<string, z.ZodType>();
+
+/** Of one status, with those of its codes that a route can give: the same shape for all routes that give the same. */
 export function problemOf(status: number, codes: readonly AnyCode[]): z.ZodType {
+  const name = `${status} ${codes}`;
+  const shape = problems.get(name) ?? narrowed(status, codes);
+  problems.set(name, shape);
+  return shape;
+}
+
+function narrowed(status: number, codes: readonly AnyCode[]): z.ZodType {
   const narrowing = z.strictObject({ status: z.literal(status), code: z.enum(codes) });
   // zod refuses a member of an intersection that both sides refuse.
   return z.intersection(Problem, narrowing);
