@@ -8,7 +8,7 @@ import type { IncomingMessage } from "node:http";
 import type { z } from "zod";
 import { Problem } from "../core/problem.ts";
 import { Gathered } from "./gathered.ts";
-import { hidesMember, isCheap } from "./json.ts";
+import { membersKept, membersNamed } from "./json.ts";
 import type { Place, Room } from "./room.ts";
 
 const MEDIA_TYPE = /^application\/(json|jose)(?:\s*;\s*charset=utf-8)?$/i;
@@ -106,16 +106,19 @@ export function assertCount(value: unknown, member: string, max: number): void {
   if (Array.isArray(list) && list.length > max) throw new Problem("too-many");
 }
 
-/** @throws Problem `invalid-request` for what is no JSON, names a member twice, or `__proto__` */
+/**
+ * @throws Problem `invalid-request` for what is no JSON, names a member twice, or `__proto__`, or would cost more
+ *   than its length to be read
+ */
 export function parseStrict(text: string, lettersMax = LETTERS_MAX): unknown {
-  const value = parseCheap(text, lettersMax);
-  if (hidesMember(text)) throw new Problem("invalid-request");
+  const members = membersNamed(text, lettersMax);
+  if (members === undefined) throw new Problem("invalid-request");
+  const value = parsedJson(text);
+  if (membersKept(value) !== members) throw new Problem("invalid-request");
   return value;
 }
 
-/** @throws Problem `invalid-request` for what is no JSON, or would cost more than its length to be read */
-export function parseCheap(text: string, lettersMax = LETTERS_MAX): unknown {
-  if (!isCheap(text, lettersMax)) throw new Problem("invalid-request");
+function parsedJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {

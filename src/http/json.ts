@@ -12,14 +12,17 @@ const [OPEN_OBJECT, CLOSE_OBJECT, OPEN_ARRAY, CLOSE_ARRAY] = [0x7b, 0x7d, 0x5b, 
 const DEPTH_MAX = 8;
 
 /**
- * That JSON.parse, and what then looks through its value, cost no more than a copy of the text: 4 MiB of
- * brackets would stop the process for seconds and take 900 MB. Says nothing about whether it is JSON.
+ * How many members the text names, where JSON.parse, and what then looks through its value, cost no more than
+ * a copy of it: 4 MiB of brackets would stop the process for seconds and take 900 MB. Says nothing about
+ * whether it is JSON.
  *
  * @param lettersMax escapes, and letters that are outside of strings; of each string one
+ * @returns undefined where it would cost more
  */
-export function isCheap(text: string, lettersMax: number): boolean {
+export function membersNamed(text: string, lettersMax: number): number | undefined {
   let depth = 0;
   let letters = 0;
+  let members = 0;
   let slash = nextOf(text, "\\", 0);
   for (let i = 0; i < text.length; i += 1) {
     const letter = text.charCodeAt(i);
@@ -33,12 +36,13 @@ export function isCheap(text: string, lettersMax: number): boolean {
         slash = nextOf(text, "\\", slash + 2);
       }
       i = end;
-    } else if (letter === OPEN_OBJECT || letter === OPEN_ARRAY) depth += 1;
+    } else if (letter === COLON) members += 1;
+    else if (letter === OPEN_OBJECT || letter === OPEN_ARRAY) depth += 1;
     else if (letter === CLOSE_OBJECT || letter === CLOSE_ARRAY) depth -= 1;
-    else if (letter === BACKSLASH) return false; // outside of a string there is none
-    if (depth > DEPTH_MAX || letters > lettersMax) return false;
+    else if (letter === BACKSLASH) return undefined; // outside of a string there is none
+    if (depth > DEPTH_MAX || letters > lettersMax) return undefined;
   }
-  return true;
+  return members;
 }
 
 /** Where it is at `from` or behind; past the end if nowhere. */
@@ -48,44 +52,19 @@ function nextOf(text: string, letter: string, from: number): number {
 }
 
 /**
- * Letter by letter: a pattern over all tokens takes several times as long as JSON.parse.
- * @param text valid JSON
+ * How many members a value has, in all depths: fewer than its text names where one is named twice.
+ * @param value of JSON.parse
+ * @returns NaN where one is named `__proto__`
  */
-export function hidesMember(text: string): boolean {
-  /** The names of each open object; undefined for an array. */
-  const open: (Set<string> | undefined)[] = [];
-  let start = 0;
-  let end = 0;
-  for (let i = 0; i < text.length; i += 1) {
-    const letter = text.charCodeAt(i);
-    if (letter === QUOTE) {
-      // Whole, so that no brace or comma inside is taken for structure.
-      start = i;
-      end = endOfString(text, i);
-      i = end;
-    } else if (letter === OPEN_OBJECT) open.push(new Set());
-    else if (letter === OPEN_ARRAY) open.push(undefined);
-    else if (letter === CLOSE_OBJECT || letter === CLOSE_ARRAY) open.pop();
-    else if (letter === COLON) {
-      const names = open.at(-1);
-      const inside = text.slice(start + 1, end);
-      const name: string = inside.includes("\\") ? JSON.parse(`"${inside}"`) : inside;
-      if (name === "__proto__" || names?.has(name)) return true;
-      names?.add(name);
-    }
+export function membersKept(value: unknown): number {
+  if (typeof value !== "object" || value === null) return 0;
+  let members = 0;
+  if (Array.isArray(value)) {
+    for (const each of value) members += membersKept(each);
+    return members;
   }
-  return false;
-}
-
-/** Where the quotation mark is that ends the string that begins at `start`. */
-function endOfString(text: string, start: number): number {
-  let end = text.indexOf('"', start + 1);
-  while (isEscaped(text, end)) end = text.indexOf('"', end + 1);
-  return end;
-}
-
-function isEscaped(text: string, at: number): boolean {
-  let before = at - 1;
-  while (text.charCodeAt(before) === BACKSLASH) before -= 1;
-  return (at - before) % 2 === 0;
+  for (const [name, each] of Object.entries(value)) {
+    members += name === "__proto__" ? Number.NaN : 1 + membersKept(each);
+  }
+  return members;
 }

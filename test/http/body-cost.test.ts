@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { BATCH_LETTERS_MAX, parseStrict } from "../../src/http/body.ts";
 import { Gathered } from "../../src/http/gathered.ts";
-import { isCheap } from "../../src/http/json.ts";
+import { membersNamed } from "../../src/http/json.ts";
 import { ask, type House, openHouse } from "./house.ts";
 
 let house: House;
@@ -21,6 +21,8 @@ function filled(unit: string, before: string, after: string): string {
   const times = Math.floor((FULL - before.length - after.length) / unit.length);
   return before + unit.repeat(times) + after;
 }
+
+const isCheap = (text: string, letters: number) => membersNamed(text, letters) !== undefined;
 
 const HOSTILE: Record<string, string> = {
   "open brackets": filled("[", "", ""),
@@ -62,7 +64,7 @@ test("a full batch is cheap, indented too, and with whatever its strings hold", 
   }
 });
 
-/** What isCheap counts, by a pattern. */
+/** What counts, by a pattern. */
 function lettersOf(text: string): number {
   const escapes = text.match(/\\(?:u[0-9a-f]{4}|.)/g) ?? [];
   return text.replace(/"(?:[^"\\]|\\.)*"/g, "s").length + escapes.length;

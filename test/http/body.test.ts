@@ -3,7 +3,7 @@ import { PassThrough } from "node:stream";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { readText, type Unread } from "../../src/http/body.ts";
-import { hidesMember } from "../../src/http/json.ts";
+import { membersKept, membersNamed } from "../../src/http/json.ts";
 import { openRoom, type Room } from "../../src/http/room.ts";
 
 /** A request as far as its body goes. */
@@ -140,6 +140,11 @@ test("a client that was gone before its body was asked for is not waited for", a
   await expect(readText(gone, 90)).rejects.toMatchObject({ code: "invalid-request" });
 });
 
+/** Whether JSON.parse, or a shape, would hide a member of the text. */
+function hidesMember(text: string): boolean {
+  return membersNamed(text, text.length * 2) !== membersKept(JSON.parse(text));
+}
+
 /** JSON text of random members, and whether an object in it names one twice. */
 const nested = fc.letrec<{ value: [text: string, twice: boolean] }>((tie) => ({
   value: fc.oneof(
@@ -166,7 +171,6 @@ const nested = fc.letrec<{ value: [text: string, twice: boolean] }>((tie) => ({
 test("a member that is named twice is found at any depth, and nothing else is taken for one", () => {
   fc.assert(
     fc.property(nested, ([text, twice]) => {
-      JSON.parse(text);
       expect(hidesMember(text)).toBe(twice);
     }),
     { numRuns: 2_000 },
