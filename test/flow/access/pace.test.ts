@@ -87,7 +87,7 @@ test("two processes over one Redis let through together what one would, and apar
   const place = { kind: "single", url: redis.url } as const;
   const kind = { ...window, kind: "shared" };
   const [here, there] = [openPace(open(place), kind), openPace(open(place), kind)];
-  const keys = async () => (await redis.say("KEYS", "minutebook:rate:*")) as string[];
+  const keys = async () => (await redis.say("KEYS", "minutebook:rate:shared*")) as string[];
   // Each by a name of its own: both have to have found Redis, not one of them.
   await vi.waitUntil(async () => {
     await here("here");
