@@ -77,8 +77,8 @@ const HANDS: Record<string, (entries: Uint8Array[], at: number) => Uint8Array> =
   "a byte changed": (entries, at) => {
     const bundle = encodeBundle(entries);
     const start = encodeBundle(entries.slice(0, at)).length;
-    const width = 2 + (entries[at]?.length ?? 0);
-    const where = start + ((at * 7_919) % width);
+    // Not of its length, which would take the rest of the bundle and fill the list of findings.
+    const where = start + 2 + ((at * 7_919) % (entries[at]?.length ?? 1));
     bundle[where] = (bundle[where] ?? 0) ^ (1 << (at % 8));
     return bundle;
   },
