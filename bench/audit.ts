@@ -4,7 +4,7 @@ import { publicKeyOf, signaturesOf, verifyOnAllCores } from "./baseline.ts";
 import type { Context } from "./history.ts";
 import type { Ledger } from "./ledger.ts";
 import { alternate, type Row, rate } from "./measure.ts";
-import { watchMemory } from "./memory.ts";
+import { watchMemory } from "./process.ts";
 
 const COMMAND = new URL("../audit/cli.js", import.meta.url).pathname;
 const MEMORY_MIB_MAX = 256;

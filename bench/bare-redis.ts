@@ -10,6 +10,8 @@ export interface BareRedis {
   calls(count: number, inFlight: number): Promise<void>;
   /** Milliseconds from each call to its answer, one after the other. */
   latencies(count: number): Promise<number[]>;
+  /** CPU seconds of the server so far. */
+  processorSeconds(): Promise<number>;
   close(): Promise<void>;
 }
 
@@ -35,6 +37,11 @@ export async function openBareRedis(url: string): Promise<BareRedis> {
         taken.push(Number(process.hrtime.bigint() - start) / 1e6);
       }
       return taken;
+    },
+    processorSeconds: async () => {
+      const info = await client.info("cpu");
+      const times = info.matchAll(/^used_cpu_(?:user|sys):([0-9.]+)\r?$/gm);
+      return Array.from(times, ([, seconds]) => Number(seconds)).reduce((a, b) => a + b, 0);
     },
     close: async () => client.disconnect(),
   };

@@ -14,7 +14,7 @@ import { folderExports } from "../src/store/export-files-folder.ts";
 import { insertExport, readExport } from "../src/store/exports.ts";
 import { transact } from "../src/store/transact.ts";
 import { seconds } from "./measure.ts";
-import { peakMemory } from "./memory.ts";
+import { peakMemory } from "./process.ts";
 
 export interface Task {
   /** As writer. */

@@ -9,6 +9,7 @@ import { placeOf, RUNNER } from "./fleet.ts";
 import type { Context } from "./history.ts";
 import { load, percentile, post } from "./load.ts";
 import { alternate, median, type Row, rate } from "./measure.ts";
+import { processorSeconds } from "./process.ts";
 import type { BenchService } from "./service.ts";
 
 const NAMESPACES = 1_000;
@@ -31,28 +32,45 @@ const REPORTS_EVERY_MS = 500;
 export async function decisions(context: Context): Promise<Row> {
   const service = await openAsked(context);
   const { decided, rounds } = context.sizes;
+  const took = { service: 0, redis: 0, bare: 0 };
   const figures = await alternate({
     a: async () => {
       const requests = service.questions(decided / BATCH, BATCH);
       const stop = reportsBeside(service);
+      const [own, redis] = [processorSeconds(service.pid), await service.bare.processorSeconds()];
+      const bodies: string[] = [];
       const figure = await rate(decided, async () => {
-        const { bodies } = await load(service.decisions, requests, CONNECTIONS);
-        for (const body of bodies) assertAllowed(body, BATCH);
+        bodies.push(...(await load(service.decisions, requests, CONNECTIONS)).bodies);
       });
+      took.service += processorSeconds(service.pid) - own;
+      took.redis += (await service.bare.processorSeconds()) - redis;
+      for (const body of bodies) assertAllowed(body, BATCH);
       await stop();
       return figure;
     },
-    b: () => rate(decided, () => service.bare.calls(decided, CONNECTIONS * BATCH)),
+    b: async () => {
+      const redis = await service.bare.processorSeconds();
+      const figure = await rate(decided, () => service.bare.calls(decided, CONNECTIONS * BATCH));
+      took.bare += (await service.bare.processorSeconds()) - redis;
+      return figure;
+    },
     rounds,
     say: context.say,
   });
+  const each = (seconds: number): string => {
+    return `${((seconds / (rounds + 1) / decided) * 1e6).toFixed(1)} µs`;
+  };
   return {
     row: `quota decisions over HTTP, ${BATCH} jobs in ${BATCH} namespaces a request, ${CONNECTIONS} connections`,
     against: `bare EVALSHA of a no-op by ioredis, ${CONNECTIONS * BATCH} in flight`,
     bound: { kind: "at-least", ratio: 0.5 },
     unit: "decisions/s",
     ...figures,
-    notes: { namespaces: String(NAMESPACES) },
+    notes: {
+      namespaces: String(NAMESPACES),
+      "CPU of a decision": `service ${each(took.service)}, Redis ${each(took.redis)}`,
+      "of a bare call": `Redis ${each(took.bare)}`,
+    },
   };
 }
 

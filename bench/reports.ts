@@ -3,7 +3,7 @@ import { publicKeyOf, signaturesOf, verifyOnOneCore } from "./baseline.ts";
 import type { Context } from "./history.ts";
 import { load, percentile, post } from "./load.ts";
 import { alternate, type Row, rate } from "./measure.ts";
-import { peakMemory } from "./memory.ts";
+import { peakMemory } from "./process.ts";
 import type { BenchService } from "./service.ts";
 
 const BATCH = 100;
