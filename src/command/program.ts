@@ -1,86 +1,61 @@
 /** The program `minutebook`: all commands, and one way to fail for all of them. */
 import { Command } from "commander";
-import { agentCommand } from "../agent/command.ts";
 import { VERSION } from "../version.ts";
-import { accessCommand } from "./access.ts";
-import { adoptArchiveCommand } from "./adopt-archive.ts";
-import { approveCommand } from "./approve.ts";
-import { bootstrapCommand } from "./bootstrap.ts";
-import { cardCommand } from "./card.ts";
-import { checkCommand } from "./check.ts";
-import { classCommand } from "./class.ts";
-import { creditRunCommand } from "./credit-run.ts";
 import { endingOf } from "./ending.ts";
-import { enrolCommand } from "./enrol.ts";
-import { exportCommand, exportsCommand } from "./export.ts";
-import { feedCommand } from "./feed.ts";
-import { keyCommand } from "./key.ts";
-import { limitCommand } from "./limit.ts";
-import { logCommand } from "./log.ts";
-import { vkeyCommand } from "./log-key.ts";
-import { migrateCommand } from "./migrate.ts";
-import { monthCommand } from "./month.ts";
 import { example } from "./option.ts";
-import { packCommand } from "./pack.ts";
-import { proposalsCommand } from "./proposals.ts";
-import { proposeCommand } from "./propose.ts";
-import { quotaCommand } from "./quota.ts";
-import { rebuildCommand } from "./rebuild.ts";
-import { reconcileCommand } from "./reconcile.ts";
-import { recoverCommand } from "./recover.ts";
-import { serveCommand } from "./serve.ts";
-import { setupCommand } from "./setup.ts";
-import { demoCommand } from "./story.ts";
-import { tieOutCommand } from "./tie-out.ts";
-import { tokenCommand } from "./token.ts";
-import { usageCommand } from "./usage.ts";
-import { verificationCommand } from "./verification.ts";
-import { whatIfCommand } from "./what-if.ts";
+
+/** By name, as help lists them. One is read when it is asked for: all of them take half a second. */
+const COMMANDS: Record<string, () => Promise<Command>> = {
+  demo: async () => (await import("./story.ts")).demoCommand(),
+  serve: async () => (await import("./serve.ts")).serveCommand(),
+  agent: async () =>
+    (await import("../agent/command.ts"))
+      .agentCommand()
+      .addHelpText("after", example("agent status --state agent")),
+  migrate: async () => (await import("./migrate.ts")).migrateCommand(),
+  bootstrap: async () => (await import("./bootstrap.ts")).bootstrapCommand(),
+  setup: async () => (await import("./setup.ts")).setupCommand(),
+  log: async () => (await import("./log.ts")).logCommand(),
+  enrol: async () => (await import("./enrol.ts")).enrolCommand(),
+  key: async () => (await import("./key.ts")).keyCommand(),
+  vkey: async () => (await import("./log-key.ts")).vkeyCommand(),
+  card: async () => (await import("./card.ts")).cardCommand(),
+  class: async () => (await import("./class.ts")).classCommand(),
+  limit: async () => (await import("./limit.ts")).limitCommand(),
+  pack: async () => (await import("./pack.ts")).packCommand(),
+  month: async () => (await import("./month.ts")).monthCommand(),
+  propose: async () => (await import("./propose.ts")).proposeCommand(),
+  approve: async () => (await import("./approve.ts")).approveCommand(),
+  proposals: async () => (await import("./proposals.ts")).proposalsCommand(),
+  token: async () => (await import("./token.ts")).tokenCommand(),
+  usage: async () => (await import("./usage.ts")).usageCommand(),
+  "credit-run": async () => (await import("./credit-run.ts")).creditRunCommand(),
+  "what-if": async () => (await import("./what-if.ts")).whatIfCommand(),
+  quota: async () => (await import("./quota.ts")).quotaCommand(),
+  reconcile: async () => (await import("./reconcile.ts")).reconcileCommand(),
+  export: async () => (await import("./export.ts")).exportCommand(),
+  exports: async () => (await import("./export.ts")).exportsCommand(),
+  feed: async () => (await import("./feed.ts")).feedCommand(),
+  tieout: async () => (await import("./tie-out.ts")).tieOutCommand(),
+  check: async () => (await import("./check.ts")).checkCommand(),
+  access: async () => (await import("./access.ts")).accessCommand(),
+  verification: async () => (await import("./verification.ts")).verificationCommand(),
+  rebuild: async () => (await import("./rebuild.ts")).rebuildCommand(),
+  recover: async () => (await import("./recover.ts")).recoverCommand(),
+  "adopt-archive": async () => (await import("./adopt-archive.ts")).adoptArchiveCommand(),
+};
 
 const STATUSES = "0 done, 1 refused or a finding, 2 could not be asked; each command says its own";
 
-export function minutebook(): Command {
+/** @param asked a command's name: that one alone; all of them when none has it */
+export async function minutebook(asked?: string): Promise<Command> {
   const program = new Command("minutebook")
     .description("The system of record for CI compute usage")
     .version(VERSION)
     .addHelpText("after", example("check --data data", STATUSES));
-  const commands = [
-    demoCommand(),
-    serveCommand(),
-    agentCommand().addHelpText("after", example("agent status --state agent")),
-    migrateCommand(),
-    bootstrapCommand(),
-    setupCommand(),
-    logCommand(),
-    enrolCommand(),
-    keyCommand(),
-    vkeyCommand(),
-    cardCommand(),
-    classCommand(),
-    limitCommand(),
-    packCommand(),
-    monthCommand(),
-    proposeCommand(),
-    approveCommand(),
-    proposalsCommand(),
-    tokenCommand(),
-    usageCommand(),
-    creditRunCommand(),
-    whatIfCommand(),
-    quotaCommand(),
-    reconcileCommand(),
-    exportCommand(),
-    exportsCommand(),
-    feedCommand(),
-    tieOutCommand(),
-    checkCommand(),
-    accessCommand(),
-    verificationCommand(),
-    rebuildCommand(),
-    recoverCommand(),
-    adoptArchiveCommand(),
-  ];
-  for (const command of commands) program.addCommand(command);
+  const one = asked !== undefined && Object.hasOwn(COMMANDS, asked) ? COMMANDS[asked] : undefined;
+  const makers = one === undefined ? Object.values(COMMANDS) : [one];
+  for (const make of makers) program.addCommand(await make());
   alike(program);
   return program;
 }
@@ -88,7 +63,8 @@ export function minutebook(): Command {
 /** Runs one command; what went wrong is one line on standard error, and the process's exit status. */
 export async function run(args: readonly string[]): Promise<void> {
   try {
-    await minutebook().parseAsync(args, { from: "user" });
+    const program = await minutebook(args[0]);
+    await program.parseAsync(args, { from: "user" });
   } catch (error) {
     const { line, status } = endingOf(error);
     if (line !== undefined) process.stderr.write(`${line}\n`);

@@ -35,7 +35,7 @@ function below(command: Command, path: string[] = []): Placed[] {
   return [here, ...command.commands.flatMap((next) => below(next, [...path, next.name()]))];
 }
 
-const commands = below(program());
+const commands = below(await program());
 
 test.each(commands.map(({ path }) => [path.join(" ")]))(
   "%s --help has an example",
