@@ -35,6 +35,8 @@ export interface ServiceOptions {
   log: Logger;
   /** Of entries, seals and answers; the machine's own if absent. */
   clock?: Clock;
+  /** With other bounds than the usual ones. */
+  streams?: Streams;
 }
 
 export interface Service {
@@ -65,7 +67,7 @@ export async function startService(options: ServiceOptions & { data: string }): 
 /** On a foundation that is there; it ends with the service, or when that cannot start. */
 export async function startOn(
   foundation: Foundation,
-  { config, log, clock = systemClock }: ServiceOptions,
+  { config, log, clock = systemClock, streams = openStreams() }: ServiceOptions,
 ): Promise<Service> {
   const sql = connect(foundation.writerUrl, { max: WRITERS, name: "minutebook-writer" });
   // Its own: seals would wait behind every append that waits for a connection.
@@ -104,7 +106,6 @@ export async function startOn(
     await end();
   };
   const seals = openSealWatch({ sql: reader });
-  const streams = openStreams();
   try {
     const parts = { config, engine, foundation, gate, seals, streams, sql, reader, log, clock };
     const app = createApp(servicesOf(parts));

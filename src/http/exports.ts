@@ -23,7 +23,7 @@ import type { Ask, Router } from "./router.ts";
 
 export type Exporting = Asking & Exports;
 
-export function exportRoutes(router: Router, { exports }: Services): void {
+export function exportRoutes(router: Router, { exports, streams }: Services): void {
   router.guarded("POST /v1/exports", async (ask, caller) => {
     const { log, ...input } = await readJson(ask, LogExport);
     assertLog(caller, log);
@@ -52,7 +52,9 @@ export function exportRoutes(router: Router, { exports }: Services): void {
   });
 
   router.guarded("GET /v1/exports/:log/:export/file", async (ask, caller) => {
-    return answerFile(ask, await exportFile(exports, exportOf(ask, caller)));
+    const file = await exportFile(exports, exportOf(ask, caller));
+    streams.watch(ask.incoming.socket);
+    return answerFile(ask, file);
   });
 }
 

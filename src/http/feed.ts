@@ -34,7 +34,8 @@ export function feedRoutes(router: Router, services: Services): void {
       return answer(200, await feed(feeding, search, readerUntil(departure(incoming))));
     }
     const stream = streams.open(caller.id, incoming.socket);
-    return await answerLines(stream, follow(feeding, search, readerUntil(stream.signal)));
+    const pages = follow(feeding, search, readerUntil(stream.signal));
+    return await answerLines(incoming, stream, pages);
   });
 
   router.guarded("POST /v1/feed/ack", async (ask, caller) => {
@@ -63,11 +64,17 @@ function departure({ socket }: IncomingMessage): AbortSignal {
 }
 
 /** The first page comes before the answer: what is wrong with the question is said by a status. */
-async function answerLines(stream: Stream, pages: AsyncGenerator<FeedPage>): Promise<Response> {
+async function answerLines(
+  { method }: IncomingMessage,
+  stream: Stream,
+  pages: AsyncGenerator<FeedPage>,
+): Promise<Response> {
   const first = await pages.next().catch((error: unknown) => {
     stream.done();
     throw error;
   });
+  // Of a HEAD nobody takes the body, and what is not begun never comes to its end.
+  if (method === "HEAD") stream.done();
   return new Response(ReadableStream.from(lines(first, pages, stream)), {
     headers: { "content-type": "application/x-ndjson", "cache-control": "no-store" },
   });

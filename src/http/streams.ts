@@ -16,12 +16,20 @@ export interface Streams {
    * @throws Problem `busy`: they have as many as may be
    */
   open(id: string, socket: Socket): Stream;
+  /**
+   * A file goes over this connection, however long that takes: it is closed when nothing of the file was taken for
+   * as long as a stream may last.
+   */
+  watch(socket: Socket): void;
   /** All of them come to an end, and so does each that is opened from now on. */
   close(): void;
 }
 
 const STREAMS_OF_ONE_MAX = 20;
-/** Long enough for whoever has much to catch up with, and no longer than a token may be old. */
+/**
+ * Long enough for whoever has much to catch up with, and for a bucket to be asked again in the middle of a file;
+ * and no longer than a token may be old.
+ */
 const STREAM_MS_MAX = 300_000;
 /** Whoever has not read the end of it by then does not read: their connection is closed. */
 const END_MS_MAX = 1_000;
@@ -31,7 +39,7 @@ interface Open {
   end(): void;
 }
 
-/** @param streamMs what is over after so long is ended */
+/** @param streamMs what is over after so long is ended, and so is a file of which nothing is taken for so long */
 export function openStreams(streamMs = STREAM_MS_MAX): Streams {
   const streams = new Set<Open>();
   let closed = false;
@@ -62,6 +70,8 @@ export function openStreams(streamMs = STREAM_MS_MAX): Streams {
       if (closed) end();
       return { signal: ending.signal, done };
     },
+    // Node closes it, and sets the limit that it has between two requests when the answer is written.
+    watch: (socket) => void socket.setTimeout(streamMs),
     close: () => {
       closed = true;
       for (const { end } of streams) end();

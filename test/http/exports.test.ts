@@ -1,18 +1,33 @@
 /** Exports over HTTP: who gets them, which bytes, and what is said when there are none. */
 import { createHash } from "node:crypto";
 import { once } from "node:events";
-import { rename, writeFile } from "node:fs/promises";
+import { rename, truncate, writeFile } from "node:fs/promises";
 import { get, type IncomingMessage } from "node:http";
+import { connect, Socket } from "node:net";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
+import { readConfig } from "../../src/config.ts";
 import { EXPORT_NAMES } from "../../src/core/export/tables.ts";
 import { Statement } from "../../src/core/month/statement.ts";
 import { parseManifest } from "../../src/flow/export/read.ts";
+import { openStreams } from "../../src/http/streams.ts";
 import { reported } from "../flow/door.ts";
-import { ask, closedMonth, type House, newLog, openHouse, sealedSize, tokenOf } from "./house.ts";
+import { prices } from "../format/focus/sample.ts";
+import {
+  ask,
+  beside,
+  closedMonth,
+  everybody,
+  type House,
+  newLog,
+  openHouse,
+  sealedSize,
+  tokenOf,
+} from "./house.ts";
 import { type MadeExport, madeExport } from "./made-export.ts";
 
 const BUILDS = 300;
+const PRICES = prices();
 
 let house: House;
 let log: string;
@@ -23,7 +38,7 @@ let whole: string;
 let etag: string;
 
 beforeAll(async () => {
-  house = await openHouse();
+  house = await openHouse({ exports: { ...readConfig({}).exports, prices: PRICES } });
   ({ log } = await newLog(house, "exports", 1));
   token = await tokenOf(["finance"]);
   const reports = Array.from({ length: BUILDS }, (_, i) => {
@@ -196,4 +211,75 @@ test("what is not sealed yet, and what does not fit, is refused at once", async 
     const refused = await ask(house, "POST /v1/exports", { token, json: { ...asked, ...more } });
     expect([refused.status, refused.json["members"]]).toEqual([400, members]);
   }
+});
+
+test("a FOCUS file that is asked for has money by the price list that the service was given, and names it", async () => {
+  const account = {
+    ...{ account_id: "A-1", subscription_id: "S-1", source: "crm", source_version: "1" },
+    effective_from: "2026-01-01T00:00:00.000Z",
+  };
+  const by = await everybody();
+  expect((await ask(house, `PUT /v1/accounts/${log}`, { token: by, json: account })).status).toBe(
+    201,
+  );
+  await sealedSize(house, log);
+  const month = "2026-11-01";
+  const { path } = await madeExport(house, log, { name: "focus", month });
+  const { json } = await ask(house, `GET ${path}/manifest`, { token });
+  const parameters = { focus_version: "1.2", month, prices_sha256: PRICES.sha256 };
+  expect(json).toMatchObject({ parameters, totals: { ListCost: "3.0000000000000000" } });
+  const { headers } = await ask(house, `HEAD ${path}/file`, { token });
+  expect(headers.get("content-disposition")).toMatch(/-priced-[0-9a-f]{8}[.]csv"$/);
+});
+
+/** Asks one after the other over a connection of its own, and reads nothing of what is answered. */
+function stalled(url: string, ...asked: [path: string, accept: string][]): void {
+  const { hostname, port } = new URL(url);
+  const socket = connect({ host: hostname, port: Number(port) });
+  onTestFinished(() => void socket.destroy());
+  socket.on("error", () => undefined).pause();
+  for (const [path, accept] of asked) {
+    const headers = ["host: x", `authorization: Bearer ${token}`, `accept: ${accept}`];
+    socket.write(`GET ${path} HTTP/1.1\r\n${headers.join("\r\n")}\r\n\r\n`);
+  }
+}
+
+test("whoever reads nothing of a file, or of a stream, is let go, and a stream's place is given back", async () => {
+  const streams = openStreams(300);
+  const sockets: Socket[] = [];
+  let reader = "";
+  const bounded = await beside(
+    house,
+    undefined,
+    {},
+    {
+      ...streams,
+      open: (id, socket) => {
+        reader = id;
+        sockets.push(socket);
+        return streams.open(id, socket);
+      },
+      watch: (socket) => {
+        sockets.push(socket);
+        streams.watch(socket);
+      },
+    },
+  );
+  const { id, path } = await madeExport(house, log);
+  // More than lies on its way between two processes.
+  const bytes = 64 * 1024 * 1024;
+  await truncate(join(house.archive, "exports", log, `${id}.csv`), bytes);
+  const large = `"bytes":"${bytes}"`;
+  await house.database.writer`
+    update exports set manifest = regexp_replace(manifest, '"bytes":"[0-9]+"', ${large})
+    where id = ${id}`;
+  stalled(bounded.url, [`${path}/file`, "*/*"]);
+  // Nothing of it goes out before what was asked for first is answered, and that waits.
+  const feed = `/v1/feed?log=${log}&wait_s=30`;
+  const beyond = `${feed}&cursor=${await sealedSize(house, log)}`;
+  stalled(bounded.url, [beyond, "application/json"], [feed, "application/x-ndjson"]);
+  const isOver = () => sockets.length === 2 && sockets.every(({ closed }) => closed);
+  await vi.waitUntil(isOver, { timeout: 20_000 });
+  const places = Array.from({ length: 20 }, () => streams.open(reader, new Socket()));
+  for (const { done } of places) done();
 });

@@ -1,9 +1,10 @@
-import { readdir, rename } from "node:fs/promises";
+import { copyFile, readdir, rename } from "node:fs/promises";
+import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { FEED_CONSUMERS_MAX } from "../../src/core/evidence.ts";
 import type { Role } from "../../src/flow/access/grant.ts";
 import { problemsOf } from "../../src/http/outcomes.ts";
-import { ask, everybody, type House, openHouse, sealedSize, tokenOf } from "./house.ts";
+import { ask, everybody, type House, newLog, openHouse, sealedSize, tokenOf } from "./house.ts";
 
 const ACK = "POST /v1/feed/ack";
 
@@ -92,6 +93,23 @@ test("an archive that cannot be read is said of what only it can tell, and nothi
   } finally {
     await rename(away, house.archive);
   }
+});
+
+test("a database that is behind its archive says so of what it does not have yet, and of no more", async () => {
+  const { log: restored } = await newLog(house, "behind", 1);
+  const sealed = BigInt(await sealedSize(house, restored));
+  const token = await tokenOf(["portal"], { logs: [restored] });
+  const checkpoints = join(house.archive, restored, "checkpoint");
+  // What was sealed after the backup that the database was restored from.
+  await copyFile(join(checkpoints, String(sealed)), join(checkpoints, String(sealed + 2n)));
+  const codeAt = async (cursor: bigint) => {
+    const asked = `GET /v1/feed?log=${restored}&cursor=${cursor}`;
+    const { json, status } = await ask(house, asked, { token });
+    return [status, json["code"]];
+  };
+  expect(await codeAt(sealed)).toEqual([200, undefined]);
+  expect(await codeAt(sealed + 2n)).toEqual([503, "log-behind"]);
+  expect(await codeAt(sealed + 3n)).toEqual([404, "beyond-checkpoint"]);
 });
 
 /** What any route with a token and a body answers, what a writer does, and what needs an archive that is ahead. */

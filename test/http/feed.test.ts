@@ -156,6 +156,16 @@ test("who is barred while they read is told no more, and a principal has no more
   expect(status).toBe(404);
 }, 30_000);
 
+test("a stream of which only the head is asked for gives its place back at once", async () => {
+  const token = await tokenOf(["portal", "finance"], { logs: [log] });
+  const headers = { authorization: `Bearer ${token}`, accept: "application/x-ndjson" };
+  const asked = `${house.url}/v1/feed?log=${log}&wait_s=30`;
+  for (let i = 0; i <= 20; i += 1) {
+    const { headers: said, status } = await fetch(asked, { method: "HEAD", headers });
+    expect([status, said.get("content-type")]).toEqual([200, "application/x-ndjson"]);
+  }
+});
+
 test("a consumer that is killed anywhere and started again has every event once and in order", async () => {
   const folder = await mkdtemp(join(tmpdir(), "minutebook-feed-"));
   onTestFinished(() => rm(folder, { recursive: true }));

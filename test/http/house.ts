@@ -12,6 +12,7 @@ import { heldKeys } from "../../src/custody.ts";
 import type { Role, Scope } from "../../src/flow/access/grant.ts";
 import type { Issuer } from "../../src/flow/authenticate.ts";
 import type { HeldKeys } from "../../src/flow/key/standing.ts";
+import type { Streams } from "../../src/http/streams.ts";
 import { folderArchive } from "../../src/store/archive-folder.ts";
 import { folderExports } from "../../src/store/export-files-folder.ts";
 import { openLog } from "../../src/telemetry.ts";
@@ -65,8 +66,9 @@ export async function beside(
   house: House,
   keys: HeldKeys = KEYS,
   more: Partial<Config> = {},
+  streams?: Streams,
 ): Promise<Service> {
-  const service = await started(house, keys, more);
+  const service = await started(house, keys, more, streams);
   house.besides.push(service);
   return service;
 }
@@ -77,6 +79,7 @@ async function started(
   { database, archive, clock, issuers, logged }: Ground,
   keys: HeldKeys,
   more: Partial<Config>,
+  streams?: Streams,
 ): Promise<Service> {
   const foundation = {
     writerUrl: database.urls.writer,
@@ -91,7 +94,7 @@ async function started(
   };
   const config = { ...readConfig({ VERIFIER_THREADS: "1" }), ...more };
   const log = openLog("info", { write: (line) => void logged.push(line) });
-  return await startOn(foundation, { config, log, clock });
+  return await startOn(foundation, { config, log, clock, ...(streams && { streams }) });
 }
 
 /** A token with these roles on all that there is, or on less. */
