@@ -1,10 +1,9 @@
 /** RFC 9162 §2.1 and C2SP tlog-tiles word for word, recursive and slow: what the fast code is held to. */
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { EMPTY_ROOT, type Hash, type Sha256 } from "../../src/core/hash.ts";
 import { concat } from "../../src/core/text.ts";
 
-export const nodeSha256: Sha256 = (bytes) =>
-  new Uint8Array(createHash("sha256").update(bytes).digest());
+export const nodeSha256: Sha256 = (bytes) => new Uint8Array(hash("sha256", bytes, "buffer"));
 
 /** `count` different leaf hashes, always the same. */
 export function leaves(count: number): Hash[] {
