@@ -80,7 +80,7 @@ async function exported(
   const files = folderExports(folder);
   const { signal } = new AbortController();
   const sources = { ...SOURCES, focus: focus(undefined) };
-  const making = { sql: pool, files, sources, clock: systemClock, signal };
+  const making = { sql: pool, holds: pool, files, sources, clock: systemClock, signal };
   await make({ ...making, generator: "bench" }, row);
   const done = await readExport(pool, { log, id });
   if (done?.state !== "done") throw new Error(`bench: ${name} ended as ${done?.state}`);

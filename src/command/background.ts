@@ -65,6 +65,7 @@ interface Options {
   reconciliation: ReconciliationConfig;
   exports: ExportConfig;
   files: ExportFiles;
+  writerUrl: string;
   keyring: Keyring;
 }
 

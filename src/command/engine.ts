@@ -104,7 +104,7 @@ export function startEngine(options: {
     reconciliation: config.reconciliation,
     exports: config.exports,
     files: foundation.exports,
-    keyring,
+    ...{ writerUrl: foundation.writerUrl, keyring },
   });
   return {
     flow: {

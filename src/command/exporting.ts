@@ -10,13 +10,19 @@ import { makeLoop } from "../flow/export/make-loop.ts";
 import { askDue } from "../flow/export/schedule.ts";
 import { SOURCES } from "../flow/export/sources.ts";
 import type { ServiceVersion } from "../flow/log/announce.ts";
+import { connect } from "../store/connect.ts";
 import { openExports } from "../store/export-location.ts";
 import type { Logger } from "../telemetry.ts";
 import { openTrouble } from "./trouble.ts";
 
 const ROUND_MS = 5_000;
 
-type Options = Omit<Delivering, "onFailure" | "open"> & {
+/** One export is made and one is delivered at a time. */
+const HELD_MAX = 2;
+const END_SECONDS = 5;
+
+type Options = Omit<Delivering, "holds" | "onFailure" | "open"> & {
+  writerUrl: string;
   exports: ExportConfig;
   random: Random;
   service: ServiceVersion;
@@ -24,20 +30,22 @@ type Options = Omit<Delivering, "onFailure" | "open"> & {
 };
 
 export async function startExporting(options: Options): Promise<void> {
-  const { log, service } = options;
+  const { log, service, writerUrl } = options;
+  const holds = connect(writerUrl, { max: HELD_MAX, name: "minutebook-exports" });
   const making = openTrouble(log, "exports");
   const made = makeLoop({
-    ...options,
+    ...{ ...options, holds },
     generator: `minutebook ${service.version}`,
     sources: { ...SOURCES, focus: focus(options.exports.prices) },
     onFailure: making.failed,
     onRound: making.roundEnded,
   });
-  await Promise.all([made, scheduleLoop(options)]);
+  await Promise.all([made, scheduleLoop({ ...options, holds })]);
+  await holds.end({ timeout: END_SECONDS });
 }
 
 /** Each step by itself: a target that is away keeps no export from being asked for, and none from its end. */
-async function scheduleLoop(options: Options): Promise<void> {
+async function scheduleLoop(options: Options & Pick<Delivering, "holds">): Promise<void> {
   const { exports, log, signal } = options;
   const delivery = openTrouble(log, "exports, delivery");
   const onFailure = delivery.failed;

@@ -1,5 +1,8 @@
 /** Nothing asks its pool for a second connection while it holds one: users who all do so wait for each other. */
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { ANOMALY_BOUNDS } from "../../src/core/anomaly.ts";
 import { GRACE_MS, TOLERANCE_MS } from "../../src/core/match.ts";
 import { TYP } from "../../src/core/report.ts";
@@ -9,6 +12,13 @@ import { countSource } from "../../src/flow/control/count-source.ts";
 import { preview } from "../../src/flow/credit/preview.ts";
 import { showRuns } from "../../src/flow/credit/show.ts";
 import { uploadNamespaces } from "../../src/flow/credit/upload.ts";
+import { ask } from "../../src/flow/export/ask.ts";
+import { deliverDue } from "../../src/flow/export/deliver.ts";
+import { expireDue } from "../../src/flow/export/expire.ts";
+import { makeLoop } from "../../src/flow/export/make-loop.ts";
+import { showExport } from "../../src/flow/export/read.ts";
+import { askDue, Rule } from "../../src/flow/export/schedule.ts";
+import { SOURCES } from "../../src/flow/export/sources.ts";
 import { resolveHold } from "../../src/flow/hold/resolve.ts";
 import { finish } from "../../src/flow/month/finish.ts";
 import { showMonth, showMonths } from "../../src/flow/month/show.ts";
@@ -23,6 +33,7 @@ import { watch } from "../../src/flow/reconcile/watch.ts";
 import { watchKeys } from "../../src/flow/reconcile/watch-keys.ts";
 import { attest } from "../../src/flow/report/attest.ts";
 import { connect, type Sql } from "../../src/store/connect.ts";
+import { folderExports } from "../../src/store/export-files-folder.ts";
 import { startWatching } from "../../src/store/reconcile-marks.ts";
 import {
   closeHouse,
@@ -85,6 +96,49 @@ test("a month is shown, counted, closed and stated on one connection", async () 
   expect(await desk.statement(OCTOBER)).toContain(`"month":"${OCTOBER}"`);
   expect((await showMonths({ sql }, desk.log)).months).toHaveLength(1);
   await completeness({ sql }, desk.log, "2026-10-20");
+});
+
+test("exports are asked for, made, delivered and removed on one connection, with one more by which each is held", async () => {
+  await desk.settle();
+  const folder = await mkdtemp(join(tmpdir(), "minutebook-one-"));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  const holds = connect(house.database.urls.writer, { max: 1 });
+  onTestFinished(() => holds.end());
+  const { clock, random } = desk.finishing;
+  const door = openDoor(sql, { archive: house.archive });
+  house.doors.push(door);
+  const abort = new AbortController();
+  const failures: unknown[] = [];
+  const onFailure = (error: unknown): void => void failures.push(error);
+  const files = folderExports(join(folder, "kept"));
+  const working = {
+    ...{
+      sql,
+      holds,
+      files,
+      sources: SOURCES,
+      clock,
+      random,
+      keyring: door.keyring,
+      generator: "test 1",
+    },
+    ...{ signal: abort.signal, onFailure },
+  };
+  const asked = { name: "entries", format: "csv" } as const;
+  const rule = Rule.parse({ ...asked, every: "day", logs: [desk.log], to: join(folder, "copies") });
+  await askDue({ ...working, rules: [rule], closingSet: [] });
+  const of = await ask(working, { log: desk.log, by: "p_test" }, { ...asked, names: true });
+  // Rounds of both at once, as a process has them.
+  const delivered = deliverDue({ ...working, open: async (to) => folderExports(to) });
+  await makeLoop({ ...working, signal: abort.signal, onRound: () => abort.abort() });
+  await delivered;
+  const { signal } = new AbortController();
+  await deliverDue({ ...working, signal, open: async (to) => folderExports(to) });
+  expect(await readdir(join(folder, "copies", desk.log))).toHaveLength(3);
+  expect((await showExport(working, of)).state).toBe("done");
+  await expireDue({ ...working, keptMs: -1 });
+  await expect(showExport(working, of)).rejects.toMatchObject({ code: "not-found" });
+  expect(failures).toEqual([]);
 });
 
 /** A process of the service that has no other connection. */

@@ -1,5 +1,6 @@
 /** Copies of exports go where the schedule says, each with its manifest, and its note as the last. */
 import { encodeUtf8 } from "../../core/text.ts";
+import type { Sql } from "../../store/connect.ts";
 import type { ExportFiles } from "../../store/export-files.ts";
 import { type ExportRow, listUndelivered, setDelivered } from "../../store/exports.ts";
 import type { Clock } from "../clock.ts";
@@ -7,6 +8,8 @@ import { type Held, holding } from "./hold.ts";
 import { type Exports, fileName, keptAt, noteFor, parseManifest } from "./read.ts";
 
 export interface Delivering extends Exports {
+  /** As writer, and no part of `sql`: whoever holds an export by one of these waits for one of those. */
+  holds: Sql;
   clock: Clock;
   /** What a rule's `to` names. @throws Error for what is none */
   open: (location: string) => Promise<ExportFiles>;
@@ -31,8 +34,8 @@ export async function deliverDue(delivering: Delivering): Promise<void> {
 }
 
 async function deliver(delivering: Delivering, listed: ExportRow): Promise<void> {
-  const { idleMs, sql } = delivering;
-  await holding(sql, listed, (held) => copyHeld(delivering, held), idleMs);
+  const { holds, idleMs } = delivering;
+  await holding(holds, listed, (held) => copyHeld(delivering, held), idleMs);
 }
 
 /** What another process has delivered since it was listed stays as it is. */

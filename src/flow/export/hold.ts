@@ -21,11 +21,12 @@ export interface Held {
 /**
  * The transaction keeps no snapshot and no row: a file that takes hours is in nobody's way.
  *
+ * @param holds connections that nobody waits for who has one of a pool that `work` asks: they would wait for each other
  * @param idleMs how long a process may be stopped
  * @returns undefined, and nothing was done, where another process has it or it is gone
  */
 export async function holding<T>(
-  sql: Sql,
+  holds: Sql,
   of: Pick<ExportRow, "log" | "id">,
   work: (held: Held) => Promise<T>,
   idleMs = IDLE_MS,
@@ -45,7 +46,7 @@ export async function holding<T>(
       clearInterval(beat);
     }
   };
-  return await transact(sql, hold, "isolation level read committed");
+  return await transact(holds, hold, "isolation level read committed");
 }
 
 function whileHeldBy(ask: () => Promise<void>, lost: AbortSignal): Held["whileHeld"] {

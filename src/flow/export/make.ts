@@ -23,6 +23,8 @@ import type { Source } from "./source.ts";
 export interface Making {
   /** As writer. */
   sql: Sql;
+  /** As writer, and no part of `sql`: whoever holds an export by one of these waits for one of those. */
+  holds: Sql;
   files: ExportFiles;
   sources: Readonly<Partial<Record<ExportName, Source>>>;
   clock: Clock;
@@ -52,7 +54,7 @@ interface Made {
  * @throws what kept it from being made: where that may pass, it still waits
  */
 export async function make(making: Making, listed: ExportRow): Promise<void> {
-  const failed = await holding(making.sql, listed, async (held) => {
+  const failed = await holding(making.holds, listed, async (held) => {
     if (held.row.state !== "pending") return undefined;
     return await makeHeld(making, held);
   });

@@ -18,7 +18,7 @@ const [row] = await listPending(sql, 0n, 1);
 if (row === undefined) throw new Error("nothing was asked for");
 await make(
   {
-    ...{ sql, files: folderExports(folder), sources: { entries } },
+    ...{ sql, holds: sql, files: folderExports(folder), sources: { entries } },
     ...{ clock: { now: Date.now }, generator: "test 1", signal: new AbortController().signal },
   },
   row,

@@ -99,8 +99,8 @@ export async function openDesk(): Promise<Desk> {
   return {
     ...{ house, door, sql, log, folder },
     making: {
-      ...{ sql, keyring, random, files: folderExports(folder), sources: { entries: leaves } },
-      ...{ clock: { now: () => door.now }, generator: "test 1" },
+      ...{ sql, holds: sql, keyring, random, files: folderExports(folder) },
+      ...{ sources: { entries: leaves }, clock: { now: () => door.now }, generator: "test 1" },
       signal: new AbortController().signal,
     },
     grow: async (builds) => {

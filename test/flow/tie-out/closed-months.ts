@@ -88,7 +88,7 @@ async function makeAll(desk: MonthDesk, files: ExportFiles): Promise<void> {
   const making = { sql, clock, random, generator: "test 1", signal: new AbortController().signal };
   await askDue({ ...making, rules: [], closingSet: CLOSING_SET });
   for (const row of await listPending(sql, 0n, 100)) {
-    await make({ ...making, files, sources: SOURCES }, row);
+    await make({ ...making, holds: sql, files, sources: SOURCES }, row);
   }
 }
 
