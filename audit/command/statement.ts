@@ -23,7 +23,8 @@ interface StatementOptions {
 const HELP = `
 The statement is canonical JSON, made from the entries under the newest checkpoint by an implementation of
 its own. Without --against it is printed. What agents and approvers signed, and whether the month might be
-closed at all, is for verify to say.
+closed at all, is for verify to say. So is what the month's files are: their rows and hashes (exports) are
+copied from the entry that closed the month, and only verify makes the files again.
 
 Exit status: 0 made, and the same as --against; 1 another, or the log is not what was signed; 2 could not look.
 
@@ -35,6 +36,8 @@ Examples:
 /** Beside the statement, which is the service's to the byte. */
 const CONDITIONS =
   "NOT JUDGED here: whether the month might be closed at all; only a log that verify passes says so\n";
+const FILES =
+  "NOT JUDGED here: the month's files; exports is what the entry says, and only verify makes them again\n";
 const ANCHORED =
   "NOT PROVEN here: who holds the checkpoint is what the entry says; ask verify with --policy\n";
 
@@ -71,7 +74,7 @@ async function state(
       ...(bar && { onProgress: bar.update }),
     });
     if (served === undefined) output.out(made);
-    output.err(CONDITIONS);
+    output.err(CONDITIONS + FILES);
     if (!made.includes('"anchor":{"by":[]')) output.err(ANCHORED);
     return served === undefined ? 0 : compare(made, served, output);
   } catch (error) {

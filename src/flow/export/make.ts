@@ -14,6 +14,7 @@ import { limitTransaction } from "../../store/transaction.ts";
 import type { Clock } from "../clock.ts";
 import { failureOf } from "../log/failure.ts";
 import { decodedAs } from "../usage/show.ts";
+import { signedHash } from "./closing-set.ts";
 import { contentOf } from "./content.ts";
 import { type Held, holding } from "./hold.ts";
 import { named } from "./named.ts";
@@ -98,7 +99,9 @@ async function makeIn(
   const bare = source(origin);
   const sheet = parameters.names ? named(bare, origin) : bare;
   const content = contentOf(sheet, format);
+  const signed = await signedHash(tx, { log, asOf, format, name, parameters });
   const digest = createHash("sha256");
+  let sha256 = "";
   let bytes = 0n;
   await files.write(keptAt(row), hashed());
   const { rows, totals } = await content.figures();
@@ -112,7 +115,7 @@ async function makeIn(
     instance: await instanceOf(tx, log),
     range: { from: parameters.from ?? "0", to: String(asOf) },
     rows: String(rows),
-    sha256: digest.digest("base64"),
+    sha256,
     v: "1",
   };
   return { bytes, manifest: encodeManifest(manifest) };
@@ -123,6 +126,11 @@ async function makeIn(
       bytes += BigInt(chunk.length);
       told(bytes);
       yield chunk;
+    }
+    sha256 = digest.digest("base64");
+    // Before the file gets its name: of a closed month nobody is given another one than its entry names.
+    if (signed !== undefined && sha256 !== signed) {
+      throw new Error(`exports: ${name} is not what was signed with its month`);
     }
   }
 }

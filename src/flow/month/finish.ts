@@ -8,7 +8,7 @@ import { readEntry } from "../../store/entries.ts";
 import { readMonthEnds, readStatement } from "../../store/month-ends.ts";
 import { readWatermark } from "../../store/watermarks.ts";
 import type { Random } from "../clock.ts";
-import { closingSet } from "../export/closing-set.ts";
+import { type ClosingSet, closingSet } from "../export/closing-set.ts";
 import type { Anchoring } from "../log/anchor.ts";
 import type { Appender } from "../log/append.ts";
 import { salt } from "../log/chain.ts";
@@ -34,6 +34,8 @@ export interface Finished {
   month: string;
   /** Absent while it has to wait, for what `missing` says. */
   receipt?: Receipt;
+  /** With the receipt: its files, as they were made for the entry. */
+  exports?: ClosingSet;
   missing: readonly string[];
 }
 
@@ -53,7 +55,11 @@ export async function finish(
   const pinned = pinnedIn(standing);
   const finished = pinned && (await closeFor(finishing, { log, by }, pinned));
   for (const end of await readMonthEnds(sql, log)) {
-    if ((await readStatement(sql, log, end.month)) === undefined) await writeRows(sql, log, end);
+    const { closing, month } = end;
+    if ((await readStatement(sql, log, month)) !== undefined) continue;
+    // Made for this very entry a moment ago, or made anew: of what was closed at another time, rows may not differ.
+    const made = closing === pinned?.index ? finished?.exports : undefined;
+    await writeRows(sql, log, end, made ?? (await closingSet(sql, { log, month, closing })));
   }
   return finished;
 }
@@ -110,7 +116,7 @@ async function closeFor(
     if (missing.length > 0) throw new Problem("month-not-ready", { missing });
     return body;
   });
-  return { month, receipt, missing: [] };
+  return { month, receipt, exports, missing: [] };
 }
 
 /**

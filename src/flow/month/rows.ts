@@ -14,18 +14,25 @@ import {
 } from "../../store/month-ends.ts";
 import { closeMonth } from "../../store/months.ts";
 import { transact } from "../../store/transact.ts";
-import { closingSet } from "../export/closing-set.ts";
+import type { ClosingSet } from "../export/closing-set.ts";
 import { decodedAs } from "../usage/show.ts";
 import { countMonth, figuresFrom, type Sink } from "./count.ts";
 import { bePatient } from "./patience.ts";
 import { statementOf } from "./statement.ts";
 
-/** What stands already is left as it is. @throws Error where entries give other figures than were signed */
-export async function writeRows(sql: Sql, log: string, end: MonthEnd): Promise<void> {
-  const { month, closing, index } = end;
+/**
+ * What stands already is left as it is.
+ *
+ * @param exports the month's files as entries give them
+ * @throws Error where entries give other figures or files than were signed
+ */
+export async function writeRows(
+  sql: Sql,
+  log: string,
+  { month, closing, index }: MonthEnd,
+  exports: ClosingSet,
+): Promise<void> {
   const of = { log, month };
-  // Before anybody waits for the transaction.
-  const exports = await closingSet(sql, { ...of, closing });
   await transact(sql, async (tx) => {
     await bePatient(tx);
     await closeMonth(tx, log, month, closing);

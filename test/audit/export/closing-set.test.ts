@@ -53,12 +53,14 @@ test.each([
   expect([...findings.byCode]).toEqual([["export-differs", count]]);
 });
 
-test("the statement names the files of its month", async () => {
+test("the statement names the files of its month, and says that it did not make them", async () => {
   const { log } = closedWith((files) => files);
   const home = openHome();
   store(home.folder, filesOf(log));
   const made = await command("statement", home.folder, "--vkey", vkeyText(), "--month", "2026-11");
   home.remove();
+  expect(made.err).toContain("NOT JUDGED here: the month's files");
+  expect((await command("statement", "--help")).out).toContain("only verify makes the files again");
   const { exports } = JSON.parse(made.out);
   expect(exports.map(({ name }: { name: string }) => name)).toEqual(NAMES);
 });

@@ -4,12 +4,15 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Column, Page } from "../../../src/core/export/tables.ts";
 import type { Random } from "../../../src/flow/clock.ts";
-import type { Making } from "../../../src/flow/export/make.ts";
+import { ask, type NewExport } from "../../../src/flow/export/ask.ts";
+import { type Making, make } from "../../../src/flow/export/make.ts";
+import { parseManifest } from "../../../src/flow/export/read.ts";
 import type { Origin, Source } from "../../../src/flow/export/source.ts";
 import type { Keyring } from "../../../src/flow/key/keyring.ts";
 import { seal } from "../../../src/flow/log/seal.ts";
 import type { Sql } from "../../../src/store/connect.ts";
 import { folderExports } from "../../../src/store/export-files-folder.ts";
+import { readExport } from "../../../src/store/exports.ts";
 import { pagesOf } from "../../../src/store/pages.ts";
 import { sealerOf } from "../chain.ts";
 import {
@@ -116,4 +119,19 @@ export async function openDesk(): Promise<Desk> {
       await rm(root, { recursive: true, force: true });
     },
   };
+}
+
+/** How one that is asked for ends: with the SHA-256 of its manifest, or with why there is none. */
+export async function outcomeOf(
+  making: Making & { random: Random },
+  log: string,
+  file: NewExport,
+): Promise<string> {
+  const { sql } = making;
+  const { id } = await ask(making, { log, by: "p_finance" }, file);
+  const waiting = await readExport(sql, { log, id });
+  if (waiting === undefined) throw new Error("nothing was asked for");
+  const failure = await make(making, waiting).catch((error: Error) => error.message);
+  const { error, manifest } = (await readExport(sql, waiting)) ?? waiting;
+  return manifest === null ? `${error}: ${failure}` : parseManifest(manifest).sha256;
 }

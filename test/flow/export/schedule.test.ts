@@ -144,7 +144,8 @@ test("a copy is delivered with its manifest and note, once the place takes it, a
 });
 
 test("what is not kept goes when its time is over, the file before its row; what is kept stays", async () => {
-  await askDue(scheduling([{ ...RULE, every: "day" }], ["account_map"]));
+  const monthly = { ...RULE, every: "month_closed", name: "account_map", format: "ndjson" };
+  await askDue(scheduling([{ ...RULE, every: "day" }, monthly]));
   await makeAll();
   const kept = { ...desk.making, keptMs: DAY_MS };
   await expireDue(kept);

@@ -1,5 +1,8 @@
 /** The files of a closed month: what its entry and its statement name, and what they all come to. */
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
 import { run } from "../../../audit/command/program.ts";
 import { parseSignedComputeMs } from "../../../src/core/charge.ts";
 import type { EntryOf } from "../../../src/core/entry.ts";
@@ -9,23 +12,32 @@ import { Statement } from "../../../src/core/month/statement.ts";
 import { formatVkey } from "../../../src/core/note.ts";
 import { encodeUtf8 } from "../../../src/core/text.ts";
 import { nextMonth } from "../../../src/core/unit.ts";
+import type { NewExport } from "../../../src/flow/export/ask.ts";
 import { CLOSING_SET, closingSet } from "../../../src/flow/export/closing-set.ts";
 import { SOURCES } from "../../../src/flow/export/sources.ts";
+import { finish } from "../../../src/flow/month/finish.ts";
 import { allocationsOf, packRollsOf } from "../../../src/flow/month/read.ts";
 import { usage } from "../../../src/flow/usage/usage.ts";
+import { folderExports } from "../../../src/store/export-files-folder.ts";
 import { statementPage } from "../../../src/web/statement.tsx";
 import { closeHouse, type House, ofKind, openHouse, vkeyOf } from "../door.ts";
+import { outcomeOf } from "../export/making.ts";
 import { rowsOf } from "../export/months.ts";
 import { type Build, type MonthDesk, openDesk } from "./desk.ts";
 
 const OCTOBER = "2026-10-01";
 const NOVEMBER = "2026-11-01";
+const DECEMBER = "2026-12-01";
+const JANUARY = "2027-01-01";
 
 let house: House;
 let desk: MonthDesk;
+/** Where exports are kept. */
+let folder: string;
 
 beforeAll(async () => {
   house = await openHouse();
+  folder = await mkdtemp(join(tmpdir(), "minutebook-closing-set-"));
   desk = await openDesk(house, "closing-set", { since: "2026-10-20T12:00:00.000Z" });
   await desk.limit("7", { monthly_minutes: "10", beyond: "bill" });
   await desk.limit("8", { monthly_minutes: "10", beyond: "stop" });
@@ -55,7 +67,10 @@ beforeAll(async () => {
   await desk.adjust(NOVEMBER, { namespace_id: "7", usage_month: OCTOBER, amount: "-30000.000000" });
   await close(NOVEMBER, "2026-12-04T00:00:00.000Z");
 });
-afterAll(() => closeHouse(house));
+afterAll(async () => {
+  await closeHouse(house);
+  await rm(folder, { recursive: true });
+});
 
 const FAILED = "runner_system_failure";
 
@@ -63,12 +78,16 @@ async function built(...builds: readonly Build[]): Promise<void> {
   for (const build of builds) expect(await desk.build(build)).toBe("accepted");
 }
 
-async function close(month: string, at: string): Promise<void> {
+async function cutOff(month: string, at: string): Promise<void> {
   desk.at(at);
   await desk.attest();
   await desk.cover(`${month}T00:00:00.000Z`, `${at.slice(0, 7)}-01T00:00:00.000Z`);
   expect(await desk.close(month)).toEqual(["done"]);
   await desk.settle();
+}
+
+async function close(month: string, at: string): Promise<void> {
+  await cutOff(month, at);
   expect(await desk.finish()).toMatchObject({ month, missing: [] });
 }
 
@@ -204,7 +223,53 @@ test("an auditor who has the archive alone makes the same files of the same mont
   expect(text).toMatch(/^PROVEN: all [0-9]+ entries, and nothing is open$/m);
 });
 
-test("rows of a month are not written again from entries that give another file", async () => {
+test("a month closes with one making of its files; whoever finds it without its rows makes them again", async () => {
+  const made = vi.spyOn(SOURCES, "portal");
+  onTestFinished(() => made.mockRestore());
+  await close(DECEMBER, "2027-01-04T00:00:00.000Z");
+  expect(made).toHaveBeenCalledTimes(1);
+
+  await cutOff(JANUARY, "2027-02-04T00:00:00.000Z");
+  const { appender } = desk.finishing;
+  const control: typeof appender.control = async (...asked) => {
+    await appender.control(...asked);
+    throw new Error("killed");
+  };
+  const dying = { ...desk.finishing, appender: { ...appender, control } };
+  await expect(finish(dying, desk.log)).rejects.toThrow("killed");
+  expect(made).toHaveBeenCalledTimes(2);
+  await desk.finish();
+  expect(made).toHaveBeenCalledTimes(3);
+  expect(await stated(JANUARY)).toMatchObject({
+    exports: (await closedEntry(JANUARY)).body.exports,
+  });
+});
+
+/** As somebody is given it who asks for it. */
+async function given(file: NewExport): Promise<string> {
+  const { sql, clock, random } = desk.finishing;
+  const { signal } = new AbortController();
+  const exporting = { holds: sql, files: folderExports(folder), sources: SOURCES, signal };
+  const making = { sql, clock, random, generator: "test 1", ...exporting };
+  return await outcomeOf(making, desk.log, file);
+}
+
+test("a file that was lost is made again to the bytes that its month was closed with", async () => {
+  const { body } = await closedEntry(OCTOBER);
+  for (const { name, sha256 } of body.exports) {
+    const isOfMonth = name !== "account_map";
+    const file = {
+      name: name as TableName,
+      format: "csv",
+      ...(isOfMonth && { month: OCTOBER }),
+    } as const;
+    expect([name, await given({ ...file, as_of: body.closing })]).toEqual([name, sha256]);
+    // A month's file is the same as of whatever comes after its cut-off.
+    if (isOfMonth) expect([name, await given(file)]).toEqual([name, sha256]);
+  }
+});
+
+test("neither rows nor files of a month are made again from entries that give another file", async () => {
   const { superuser } = house.database;
   await superuser`truncate allocations, pack_rolls, statements`;
   // No sum of a namespace changes, and no digest but those of files that name projects.
@@ -214,4 +279,11 @@ test("rows of a month are not written again from entries that give another file"
     await tx`alter table entries enable always trigger entries_append_only`;
   });
   await expect(desk.finish()).rejects.toThrow(`rows: exports of ${OCTOBER} is not what was signed`);
+  const before = await readdir(join(folder, desk.log));
+  const { closing } = (await closedEntry(OCTOBER)).body;
+  const portal = { name: "portal", format: "csv", month: OCTOBER } as const;
+  const refused = "internal: exports: portal is not what was signed with its month";
+  expect(await given({ ...portal, as_of: closing })).toBe(refused);
+  expect(await given(portal)).toBe(refused);
+  expect(await readdir(join(folder, desk.log))).toEqual(before);
 });
