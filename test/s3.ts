@@ -145,6 +145,7 @@ class Bucket {
     if (method === "DELETE") return this.#delete(key);
     if (method === "POST" && query.has("delete")) return this.#remove(request, body);
     if (method === "GET" && query.get("list-type") === "2") return this.#list(query);
+    if (method === "HEAD" && key === "") return { headers: {}, body: Buffer.of() };
     const stored = this.objects.get(key);
     if (stored === undefined) return 404;
     const { checksum, lock } = stored;

@@ -7,6 +7,7 @@ import {
   CreateMultipartUploadCommand,
   DeleteObjectCommand,
   GetObjectCommand,
+  HeadBucketCommand,
   HeadObjectCommand,
   type S3Client,
   UploadPartCommand,
@@ -123,7 +124,11 @@ async function complete(
 async function sizeOf({ client, at, attempting }: Place): Promise<number | undefined> {
   const head = new HeadObjectCommand(at);
   const found = await attempting((options) => unlessStatus(404, client.send(head, options)));
-  return found?.ContentLength;
+  if (found !== undefined) return found.ContentLength;
+  // An answer without a body does not say which of the two is missing.
+  const bucket = new HeadBucketCommand({ Bucket: at.Bucket });
+  await attempting((options) => client.send(bucket, options));
+  return undefined;
 }
 
 async function readRange(

@@ -6,7 +6,7 @@ export interface ExportFiles {
    * is left under the name; what was there before is replaced. What `chunks` throws is thrown.
    */
   write(path: string, chunks: AsyncIterable<Uint8Array>): Promise<void>;
-  /** In bytes; undefined where there is no such file. */
+  /** In bytes; undefined where there is no such file, and the place is there. */
   size(path: string): Promise<number | undefined>;
   /** Bytes from … to−1. Nothing is opened before the first is asked for. */
   read(path: string, range: ByteRange): AsyncGenerator<Uint8Array>;

@@ -117,6 +117,17 @@ export async function listUndelivered(
     limit ${limit}`;
 }
 
+/** Of all logs, the one that was asked for last and has its file; undefined where none has. */
+export async function readNewestDone(sql: Reader): Promise<ExportRow | undefined> {
+  const [row] = await sql<ExportRow[]>`
+    select ${sql(COLUMNS)}
+    from exports
+    where state = 'done'
+    order by number desc
+    limit 1`;
+  return row;
+}
+
 /** Until the transaction ends, or its process dies, nobody else has it. */
 export async function lockExport(tx: Transaction, { log, id }: Key): Promise<boolean> {
   const [row] = await tx<[{ locked: boolean }]>`

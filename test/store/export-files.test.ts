@@ -190,6 +190,18 @@ test("a bucket that is away for good is unavailable, within bounded attempts", a
   expect(server.asked.length).toBe(2 * PATIENCE.attempts);
 });
 
+test("a bucket that is no more is away, and what was kept in it is not gone", async () => {
+  const server = await bucket();
+  const files = s3Exports(server.url, PATIENCE);
+  await files.write(PATH, chunked(Buffer.from("x"), 1));
+  server.fault = () => 404;
+  const away = { code: "exports-unavailable" };
+  await expect(files.size(PATH)).rejects.toMatchObject(away);
+  await expect(files.remove(PATH)).rejects.toMatchObject(away);
+  server.fault = () => undefined;
+  expect(await files.size(PATH)).toBe(1);
+});
+
 test("exports lie inside the archive unless something else is said, and are never locked", async () => {
   expect(exportsIn("/var/archive")).toBe("/var/archive/exports");
   expect(exportsIn("file:///var/archive/")).toBe("file:///var/archive/exports");

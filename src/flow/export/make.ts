@@ -7,7 +7,7 @@ import { encodeBase64 } from "../../core/text.ts";
 import { instantText } from "../../core/unit.ts";
 import type { Sql, Transaction } from "../../store/connect.ts";
 import { type ExportFiles, ExportFilesError } from "../../store/export-files.ts";
-import { type ExportRow, endExport, setProgress } from "../../store/exports.ts";
+import { type ExportRow, endExport, readNewestDone, setProgress } from "../../store/exports.ts";
 import { listLogs } from "../../store/logs.ts";
 import { transact } from "../../store/transact.ts";
 import { limitTransaction } from "../../store/transaction.ts";
@@ -94,6 +94,7 @@ async function makeIn(
   const { format, name, parameters } = askedFor(row);
   const source = sources[name];
   if (source === undefined) throw new Error(`exports: nothing makes ${name}`);
+  await assertThere(tx, files);
   const { log, as_of: asOf } = row;
   const origin = { tx, log, asOf, parameters };
   const bare = source(origin);
@@ -133,6 +134,17 @@ async function makeIn(
       throw new Error(`exports: ${name} is not what was signed with its month`);
     }
   }
+}
+
+/**
+ * What has taken a file knows that it has: a folder where nothing was ever kept may be the one where the disk is to be
+ * mounted, and what is written beneath that is seen by nobody afterwards.
+ *
+ * @throws ExportFilesError `exports-unavailable`
+ */
+async function assertThere(tx: Transaction, files: ExportFiles): Promise<void> {
+  const done = await readNewestDone(tx);
+  if (done !== undefined) await files.size(keptAt(done));
 }
 
 async function instanceOf(tx: Transaction, log: string): Promise<Manifest["instance"]> {

@@ -1,5 +1,5 @@
 /** An export is one process's while it works on it, for as long as that takes, and nobody's after. */
-import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, rename, rm, rmdir } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
@@ -91,6 +91,22 @@ test("what was removed since it was listed is not made again: its file would lie
   expect(await filesOf(row.id)).toEqual([]);
   await make(desk.making, row);
   expect(await filesOf(row.id)).toEqual([]);
+});
+
+test("a process that starts while the disk is not mounted writes nothing where it is to be", async () => {
+  await make(desk.making, await listed());
+  const disk = `${desk.folder}-disk`;
+  await rename(desk.folder, disk);
+  await mkdir(desk.folder);
+  const row = await listed();
+  const files = await openExports(desk.folder);
+  const making = make({ ...desk.making, files }, row);
+  await expect(making).rejects.toMatchObject({ code: "exports-unavailable" });
+  expect([await readdir(desk.folder), (await now(row)).state]).toEqual([[], "pending"]);
+  await rmdir(desk.folder);
+  await rename(disk, desk.folder);
+  await make({ ...desk.making, files }, row);
+  expect((await now(row)).state).toBe("done");
 });
 
 test("whoever has lost the lock gives no file its name, and leaves the row to whoever makes it again", async () => {
