@@ -1,5 +1,5 @@
 /**
- * The verifier's thread as one file of plain JavaScript, made once per run: from source each thread would load
+ * The verifiers' thread as one file of plain JavaScript, made once per run: from source each thread would load
  * tsx first, a second of CPU, and nearly every test file starts some.
  */
 import { mkdir, mkdtemp, rm } from "node:fs/promises";
@@ -16,7 +16,7 @@ declare module "vitest" {
 
 /** Below node_modules, for the packages that are not bundled. */
 const PLACE = new URL("../node_modules/.minutebook", import.meta.url).pathname;
-const SOURCE = new URL("../src/flow/report/verifier-worker.ts", import.meta.url).pathname;
+const SOURCE = new URL("verifier-thread.ts", import.meta.url).pathname;
 
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
   await mkdir(PLACE, { recursive: true });

@@ -7,8 +7,8 @@ import type { Worker } from "node:worker_threads";
 import type { Hash } from "../../core/hash.ts";
 import type { Report } from "../../core/report.ts";
 import type { Refused } from "./examine.ts";
+import { HASHES_STRIDE, type Judged, type Order, type Reply } from "./judge.ts";
 import { startWorker } from "./start-worker.ts";
-import { HASHES_STRIDE, type Judged, type Order, type Reply } from "./verifier-worker.ts";
 
 export interface SignedReport {
   kind: "signed";
