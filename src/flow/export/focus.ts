@@ -84,7 +84,8 @@ async function* pages(
   let open: { namespace: string; deal: PackDeal } | undefined;
   for await (const page of portalApart(origin)) {
     const lines = page.map(lineOf);
-    const deals = await dealsOf(origin, cutOff, lines);
+    const begun = lines.filter(({ namespace_id }) => namespace_id !== open?.namespace);
+    const deals = await dealsOf(origin, cutOff, begun);
     if (open !== undefined) deals.set(open.namespace, open.deal);
     const charges = lines.flatMap((line) => {
       const namespace = line.namespace_id;

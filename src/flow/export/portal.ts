@@ -64,7 +64,9 @@ async function* pages(
     rates,
     pageRows: origin.pageRows,
   })) {
-    const waterfalls = await waterfallsOf(tx, log, cutOff, lines);
+    // Of a namespace that goes on nothing is asked again: what is not folded yet would be read for each page of it.
+    const begun = lines.filter((line) => wholeName(line) !== open?.name);
+    const waterfalls = await waterfallsOf(tx, log, cutOff, begun);
     if (open !== undefined) waterfalls.set(open.name, open.waterfall);
     yield lines.flatMap((line) => {
       const name = wholeName(line);

@@ -28,6 +28,7 @@ export async function split(
   cutOff: CutOff,
   postings: readonly Posting[],
 ): Promise<Map<string, Split>> {
+  if (postings.length === 0) return new Map();
   const { common, head, month } = cutOff;
   const known = await readOwn(
     tx,

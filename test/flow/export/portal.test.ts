@@ -4,12 +4,13 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { parseSignedComputeMs } from "../../../src/core/charge.ts";
 import { ORDER, type Row, TABLES } from "../../../src/core/export/tables.ts";
 import { allocation } from "../../../src/flow/export/allocation.ts";
+import { focus } from "../../../src/flow/export/focus.ts";
 import { packRollforward } from "../../../src/flow/export/pack-rollforward.ts";
 import { portal } from "../../../src/flow/export/portal.ts";
 import { snapshot } from "../../../src/flow/usage/show.ts";
 import type { TestLedger } from "../../ledger.ts";
 import { type FreshDatabase, freshDatabase } from "../../postgres.ts";
-import { LIMIT } from "../quota/logs.ts";
+import { LIMIT, PACK } from "../quota/logs.ts";
 import { histories, MONTHS, pageSizes, rowsOf, Telling } from "./months.ts";
 import { cutOff, partsOf, payerOf, summed } from "./portal-recount.ts";
 
@@ -153,6 +154,44 @@ test("a namespace of more lines than are in memory at once is dealt as one, in t
   const minute = ["60000.000000", "0.000000"];
   expect(parts).toEqual([...Array(1_500).fill(minute), ...Array(1_000).fill(minute.toReversed())]);
 });
+
+test.each([
+  ["portal", portal],
+  ["focus", focus(undefined)],
+] as const)(
+  "%s reads what is not folded yet once for a namespace, and not for each page of its lines",
+  async (_, source) => {
+    const telling = newTelling();
+    const said = { beyond: "bill", monthly_minutes: "500", namespace_id: "1" } as const;
+    telling.ledger.append("quota", { ...LIMIT, ...said });
+    const bought = { minutes: "700", namespace_id: "1", purchased_in: MONTHS[1] };
+    telling.ledger.append("pack", { ...PACK, ...bought });
+    await telling.load();
+    const asOf = await manyProjects(telling, 2_000);
+    const { log } = telling.ledger;
+    /** Rows of `entries` that it takes to make all of the file. */
+    const read = async (pageRows: number): Promise<number> =>
+      await snapshot(db.reader, async (tx) => {
+        const sofar = async (): Promise<number> => {
+          const [row] = await tx<[{ read: number }]>`
+          select (seq_tup_read + coalesce(idx_tup_fetch, 0))::int as read
+          from pg_stat_xact_user_tables
+          where relname = 'entries'`;
+          return row.read;
+        };
+        const before = await sofar();
+        let rows = 0;
+        const parameters = { month: MONTHS[1] };
+        for await (const page of source({ tx, log, asOf, parameters, pageRows }).pages) {
+          rows += page.length;
+        }
+        expect(rows).toBeGreaterThanOrEqual(2_000);
+        return (await sofar()) - before;
+      });
+    const once = await read(5_000);
+    expect((await read(50)) - once).toBeLessThan(2_000);
+  },
+);
 
 test("a usage that no card has a rate for is no line, and nothing is said of its month", async () => {
   const telling = newTelling();
