@@ -14,6 +14,10 @@ export interface Finding {
   readonly month: string;
   /** Tells it from others of its code: the same finding has the same, whoever finds it and when. */
   readonly about: Readonly<Record<string, string>>;
+  /** Index of the entry that ended the same one before; absent: it is the first. */
+  readonly after?: bigint;
+  /** Index of the entry that says so: a break that stood before it is about something else. */
+  readonly since?: bigint;
   readonly detail: string;
   readonly difference_ms?: bigint;
   readonly job_id?: string;
@@ -24,11 +28,34 @@ export interface Finding {
 }
 
 /** What tells a break from all others. */
-export type Identity = Pick<Finding, "about" | "code" | "tracking">;
+export type Identity = Pick<Finding, "about" | "after" | "code" | "since" | "tracking">;
 
 /** Base64. */
-export function fingerprint({ about, code, tracking }: Identity, hash: Sha256 = sha256): string {
-  return encodeBase64(hash(encodeUtf8(canonical({ about: { ...about }, code, tracking }))));
+export function fingerprint(
+  { about, after, code, tracking }: Identity,
+  hash: Sha256 = sha256,
+): string {
+  const again = after !== undefined && { after: String(after) };
+  const identity = canonical({ about: { ...about }, ...again, code, tracking });
+  return encodeBase64(hash(encodeUtf8(identity)));
+}
+
+/** Others say it, and may say it again. What was missing and has come is on the log for ever. */
+const RECURRING: readonly BreakBody["code"][] = [
+  "duration",
+  "foreign-runner",
+  "other-namespace",
+  "source-count",
+];
+
+/** Whether what is found is another difference than that of a break which has ended. */
+export function isAnother(
+  { code, since }: Identity,
+  { index, outcome }: { index: bigint; outcome: string },
+): boolean {
+  if (since !== undefined && since > index) return true;
+  // What two persons have decided about stays decided.
+  return outcome === "healed" && RECURRING.includes(code);
 }
 
 export function breakBody(finding: Finding, salt: string, hash: Sha256 = sha256): BreakBody {

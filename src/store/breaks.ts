@@ -55,33 +55,36 @@ export async function readBreakState(
   return row?.state;
 }
 
-/** Which of these breaks were opened already, ended or not, by fingerprint (base64). */
-export async function readFingerprints(
-  tx: Sql | Transaction,
-  log: string,
-  fingerprints: readonly string[],
-): Promise<Set<string>> {
-  const rows = await tx<{ fingerprint: string }[]>`
-    select fingerprint
-    from breaks
-    where log = ${log} and fingerprint = any(${plainColumn(fingerprints)}::text::text[])
-  `;
-  return new Set(rows.map(({ fingerprint }) => fingerprint));
-}
+/** A break that was opened, and how it has ended. */
+export type OpenedBreak = { index: bigint } & (
+  | { end: null; outcome: null }
+  | { end: bigint; outcome: string }
+);
 
-/** Of these breaks, by fingerprint (base64), those that have no end yet. */
-export async function readOpenOf(
+/** Those of these breaks that were opened already, ended or not, by fingerprint (base64). */
+export async function readOpened(
   tx: Sql | Transaction,
   log: string,
   fingerprints: readonly string[],
-): Promise<Map<string, bigint>> {
-  const rows = await tx<{ fingerprint: string; index: bigint }[]>`
-    select fingerprint, index
-    from breaks as b
-    where log = ${log} and fingerprint = any(${plainColumn(fingerprints)}::text::text[])
-      and not exists (select from break_ends as e where e.log = b.log and e.break = b.index)
+): Promise<Map<string, OpenedBreak>> {
+  // LATERAL and OFFSET 0, here and below: a look by the key for each, whatever the statistics say.
+  const rows = await tx<(OpenedBreak & { fingerprint: string })[]>`
+    select b.fingerprint, b.index, e.index as end, e.outcome
+    from unnest(${plainColumn(fingerprints)}::text::text[]) as asked (fingerprint)
+    cross join lateral (
+      select fingerprint, index
+      from breaks
+      where log = ${log} and fingerprint = asked.fingerprint
+      offset 0
+    ) as b
+    left join lateral (
+      select index, outcome
+      from break_ends
+      where log = ${log} and break = b.index
+      offset 0
+    ) as e on true
   `;
-  return new Map(rows.map(({ fingerprint, index }) => [fingerprint, index]));
+  return new Map(rows.map(({ fingerprint, ...opened }) => [fingerprint, opened]));
 }
 
 /** Those of a key with one of these codes that have no end yet, in the order of the log. */
@@ -192,9 +195,14 @@ export async function readEnded(
   breaks: readonly bigint[],
 ): Promise<Set<bigint>> {
   const rows = await tx<{ break: bigint }[]>`
-    select break
-    from break_ends
-    where log = ${log} and break = any(${plainColumn(breaks)}::text::bigint[])
+    select e.break
+    from unnest(${plainColumn(breaks)}::text::bigint[]) as asked (break)
+    cross join lateral (
+      select break
+      from break_ends
+      where log = ${log} and break = asked.break
+      offset 0
+    ) as e
   `;
   return new Set(rows.map((row) => row.break));
 }
@@ -222,9 +230,13 @@ export async function readCoverages(
           order by from_at, index
           rows between unbounded preceding and 1 preceding
         ) as before
-      from coverages
-      where log = ${log} and index < ${upTo}
-        and runner_id = any(${plainColumn(runners)}::text::bigint[])
+      from unnest(${plainColumn(runners)}::text::bigint[]) as asked (runner)
+      cross join lateral (
+        select runner_id, index, from_at, to_at
+        from coverages
+        where log = ${log} and runner_id = asked.runner and index < ${upTo}
+        offset 0
+      ) as own
     ), chained as (
       select *, bool_or(from_at > before) over (partition by runner_id order by from_at, index) as broken
       from pieces

@@ -13,8 +13,9 @@ export interface DueJob extends PlatformJob {
 
 /**
  * Rows of jobs, locked in the order of their numbers: uploads, what is new on the log and what is settled meet
- * here, and none may hold what the other waits for. To be joined, or nothing is locked. One by one: in a table
- * that has grown since it was analyzed, the planner would compare each of the log's jobs with each of these.
+ * here, and none may hold what the other waits for. To be asked for, or nothing is locked. One by one, and then as
+ * an array that the planner takes for short: in a table that has grown since it was analyzed, it would read all of
+ * the log's jobs to join a page of them.
  */
 const inOrder = (sql: Sql | Transaction, log: string, jobs: readonly string[]) => sql`
   locked as (
@@ -132,7 +133,7 @@ export async function readDueJobs(
 
 export interface SettledJob {
   job_id: string;
-  /** As it was read: of one that changed meanwhile nothing is settled. */
+  /** As it was read: one that changed meanwhile is due, whoever has looked at it since. */
   revision: bigint;
   state: JobState;
   usage: bigint | undefined;
@@ -148,7 +149,10 @@ export async function settleJobs(
   await sql`
     with ${inOrder(sql, log, column("job_id"))}
     update platform_jobs as kept
-    set state = settled.state, usage = settled.usage, due_at = settled.due_at
+    set
+      state = settled.state,
+      usage = settled.usage,
+      due_at = case when kept.revision = settled.revision then settled.due_at else '-infinity' end
     from unnest(
       ${plainColumn(column("job_id"))}::text::bigint[],
       ${plainColumn(column("revision"))}::text::bigint[],
@@ -156,8 +160,8 @@ export async function settleJobs(
       ${plainColumn(column("usage"))}::text::bigint[],
       ${plainColumn(column("dueAt"))}::text::timestamptz[]
     ) as settled (job_id, revision, state, usage, due_at)
-    join locked using (job_id)
-    where kept.log = ${log} and kept.job_id = settled.job_id and kept.revision = settled.revision
+    where kept.log = ${log} and kept.job_id = any(array(select job_id from locked))
+      and kept.job_id = settled.job_id
   `;
 }
 
@@ -170,10 +174,9 @@ export async function makeDue(
   if (jobs.length === 0) return;
   await tx`
     with ${inOrder(tx, log, jobs)}
-    update platform_jobs as kept
+    update platform_jobs
     set due_at = '-infinity', revision = revision + 1
-    from locked
-    where kept.log = ${log} and kept.job_id = locked.job_id
+    where log = ${log} and job_id = any(array(select job_id from locked))
   `;
 }
 
@@ -266,10 +269,14 @@ export async function countStates(
   runners: readonly bigint[],
 ): Promise<{ runner: bigint; state: JobState; jobs: bigint; reported: bigint }[]> {
   return await sql<{ runner: bigint; state: JobState; jobs: bigint; reported: bigint }[]>`
-    select runner_id as runner, state, count(*) as jobs, count(usage) as reported
-    from platform_jobs
-    where log = ${log} and runner_id = any(${plainColumn(runners)}::text::bigint[])
-      and finished_at >= ${from} and finished_at < ${to}
+    select runner, state, count(*) as jobs, count(usage) as reported
+    from unnest(${plainColumn(runners)}::text::bigint[]) as asked (runner)
+    cross join lateral (
+      select state, usage
+      from platform_jobs
+      where log = ${log} and runner_id = asked.runner and finished_at >= ${from} and finished_at < ${to}
+      offset 0
+    ) as own
     group by 1, 2
   `;
 }

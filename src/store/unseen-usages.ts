@@ -31,6 +31,13 @@ export async function addUnseen(
   `;
 }
 
+/**
+ * A list that the planner does not see, and takes for short: by one that it sees, and a table that has grown since
+ * it was analyzed, it would read all of the log's rows.
+ */
+const few = (sql: Sql | Transaction, jobs: readonly string[]) =>
+  sql`array(select unnest(${plainColumn(jobs)}::text::bigint[]))`;
+
 /** The platform has named these jobs. */
 export async function dropSeen(
   sql: Sql | Transaction,
@@ -39,7 +46,7 @@ export async function dropSeen(
 ): Promise<void> {
   await sql`
     delete from unseen_usages
-    where log = ${log} and job_id = any(${plainColumn(jobs)}::text::bigint[])
+    where log = ${log} and job_id = any(${few(sql, jobs)})
   `;
 }
 
@@ -95,11 +102,15 @@ export async function markAsked(
 }
 
 /** Breaks say of these that the platform has no such job. */
-export async function markBroken(sql: Sql, log: string, jobs: readonly string[]): Promise<void> {
+export async function markBroken(
+  sql: Sql | Transaction,
+  log: string,
+  jobs: readonly string[],
+): Promise<void> {
   await sql`
     update unseen_usages
     set broken = true
-    where log = ${log} and job_id = any(${plainColumn(jobs)}::text::bigint[])
+    where log = ${log} and job_id = any(${few(sql, jobs)})
   `;
 }
 

@@ -65,6 +65,29 @@ test("a difference is a break, once, and a later statement that agrees ends it",
   });
 });
 
+test("a difference that comes again is open again, and one that is stated otherwise is another", async () => {
+  const open = async () => {
+    const { json } = await ask(house, `GET /v1/logs/${log}/breaks?state=open`, { token });
+    return (json["breaks"] as { detail: string }[]).map(({ detail }) => detail);
+  };
+  const said = (count: string) => [`quota of ${DAY}: ${count} sent, 2 here`];
+  for (const count of ["3", "4", "3"]) {
+    for (const status of [201, 200]) expect((await stated(count)).status).toBe(status);
+    expect(await open()).toEqual(said(count));
+  }
+  const index = ofKind(await entries(), "break").at(-1)?.index;
+  const why = { reason: "known", ticket: "T-1" };
+  const content = { break: String(index), evidence: "", outcome: "accepted", ...why };
+  const json = { log, action: "break_resolved", content, ...why };
+  expect((await ask(house, "POST /v1/proposals", { token, json })).status).toBe(201);
+  expect((await stated("3")).status).toBe(200);
+  expect(await open()).toEqual([]);
+  await stated("500");
+  expect(await open()).toEqual(said("500"));
+  await stated("2");
+  expect(await open()).toEqual([]);
+});
+
 test("a day that is not over cannot be counted", async () => {
   const today = await stated("1", { day: "2026-11-21" });
   expect([today.status, today.json["members"]]).toEqual([400, ["day"]]);

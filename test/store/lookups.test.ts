@@ -1,10 +1,14 @@
 import { randomBytes } from "node:crypto";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { readEnded, readOpened } from "../../src/store/breaks.ts";
+import { readOpenOfJobs } from "../../src/store/breaks-of-jobs.ts";
 import type { Transaction } from "../../src/store/connect.ts";
 import { insertJobs, readJobs } from "../../src/store/jobs.ts";
+import { makeDue, settleJobs } from "../../src/store/platform-jobs.ts";
 import { readNewest } from "../../src/store/registers.ts";
 import { insertReports, readReports } from "../../src/store/reports.ts";
 import { limitTransaction } from "../../src/store/transaction.ts";
+import { dropSeen, markBroken } from "../../src/store/unseen-usages.ts";
 import { type FreshDatabase, freshDatabase } from "../postgres.ts";
 
 const LOG = "0123456789abcdef0123456789abcdef";
@@ -80,5 +84,60 @@ test("the newest entry of a kind is found without reading those of other kinds",
   await database.writer.begin(async (tx) => {
     expect((await readNewest(tx, LOG, "visibility"))?.index).toBe(4_017n);
     expect(await rowsRead(tx, "entries")).toBe(1);
+  });
+});
+
+describe("what reconciliation asks for by its key is looked up, and all of the log is not read", () => {
+  const asked = numbers(ASKED).map((i) => BigInt(i * 7));
+  const jobs = asked.map(String);
+  /** In a small table a planner may read all. */
+  const MANY = 20_000;
+
+  beforeAll(async () => {
+    const { owner, superuser } = database;
+    for (const table of ["breaks", "break_ends", "unseen_usages", "platform_jobs"]) {
+      await superuser`alter table ${superuser(table)} set (autovacuum_enabled = off)`;
+    }
+    await owner`
+      insert into breaks (
+        log, index, fingerprint, code, month, job_id, kid, tracking, difference_ms
+      )
+      select ${LOG}, i, i, 'duration', '2026-11-01', i, '', 'hosted', 0
+      from generate_series(1, ${STANDING}::int) as i`;
+    await owner`
+      insert into break_ends (log, break, index, outcome)
+      select ${LOG}, i, i, 'healed'
+      from generate_series(1, ${STANDING}::int, 2) as i`;
+    await owner`
+      insert into unseen_usages (log, index, job_id, runner_id, project_id, finished_at)
+      select ${LOG}, i, i, 7, 7, now()
+      from generate_series(1, ${MANY}::int) as i`;
+    await owner`
+      insert into platform_jobs (log, job_id, runner_id, tracking, status, source, seen_at)
+      select ${LOG}, i, 7, 'hosted', 'success', 'pull', now()
+      from generate_series(1, ${MANY}::int) as i`;
+  });
+
+  const settled = jobs.map((job_id) => {
+    return { job_id, revision: 0n, state: "matched", usage: undefined, dueAt: undefined } as const;
+  });
+  test.each<[name: string, table: string, ask: (tx: Transaction) => Promise<unknown>]>([
+    ["breaks by what they are about", "breaks", (tx) => readOpened(tx, LOG, jobs)],
+    ["breaks by job", "breaks", (tx) => readOpenOfJobs(tx, LOG, jobs, ["duration"])],
+    ["ends of breaks", "break_ends", (tx) => readEnded(tx, LOG, asked)],
+    ["usages that nobody sees", "unseen_usages", (tx) => markBroken(tx, LOG, jobs)],
+    ["usages that are seen", "unseen_usages", (tx) => dropSeen(tx, LOG, jobs)],
+    ["jobs that are due", "platform_jobs", (tx) => makeDue(tx, LOG, jobs)],
+    ["jobs that are settled", "platform_jobs", (tx) => settleJobs(tx, LOG, settled)],
+  ])("%s", async (_, table, ask) => {
+    await database.writer.begin(async (tx) => {
+      await limitTransaction(tx);
+      const before = await rowsRead(tx, table);
+      await ask(tx);
+      // What is locked first is read twice.
+      const read = (await rowsRead(tx, table)) - before;
+      expect(read).toBeGreaterThan(0);
+      expect(read).toBeLessThanOrEqual(2 * ASKED);
+    });
   });
 });

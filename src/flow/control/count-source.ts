@@ -10,8 +10,8 @@ import type { Transaction } from "../../store/connect.ts";
 import { readEntry } from "../../store/entries.ts";
 import { indexAt, readOfKind } from "../../store/source-events.ts";
 import { salt } from "../log/chain.ts";
-import type { Receipt } from "../log/commit-entry.ts";
-import { healBreaks, type Opening, openBreaks } from "../reconcile/open.ts";
+import type { Put, Receipt } from "../log/commit-entry.ts";
+import { healedBy, type Opening, openAtHead, readOpen } from "../reconcile/open.ts";
 import { decodedAs } from "../usage/show.ts";
 import { assertOwnWord } from "./own-word.ts";
 
@@ -53,11 +53,12 @@ export async function countSource(
     counted = String(await eventsOf(tx, log, input, day));
     // Said after the day was over, so that all that was said of it stands behind it.
     const stands = await statedBefore(tx, log, input, { from: day.to, to: size });
-    return stands ?? (await put("source_count", { ...input, by, counted, salt: salt(random) }));
+    const said =
+      stands ?? (await put("source_count", { ...input, by, counted, salt: salt(random) }));
+    await compare(opening, log, input, { counted, put, said: said.index, tx });
+    return said;
   });
-  const result = { ...receipt, stated: input.stated, counted };
-  await compare(opening, log, input, result);
-  return result;
+  return { ...receipt, stated: input.stated, counted };
 }
 
 async function eventsOf(
@@ -91,19 +92,22 @@ async function statedBefore(
   return { index, leaf, at, written: false };
 }
 
-/** A difference is a break of the month of its day; a later statement that agrees ends it. */
+/** A difference is a break of the month of its day; the next statement, of whatever, ends it. */
 async function compare(
   opening: Opening,
   log: string,
-  { day, kind, source }: SourceCount,
-  { index, stated, counted }: Counted,
+  { day, kind, source, stated }: SourceCount,
+  { counted, put, said, tx }: { counted: string; put: Put; said: bigint; tx: Transaction },
 ): Promise<void> {
   const about = { day, kind, source };
-  const finding = { code: "source-count", tracking: "hosted", about } as const;
-  if (stated === counted) {
-    await healBreaks(opening, log, [{ finding, evidence: index }]);
-    return;
+  const finding = { code: "source-count", tracking: "hosted", about, since: said } as const;
+  const agrees = stated === counted;
+  const { hash, random } = opening;
+  for (const { index } of await readOpen(tx, log, [finding], hash)) {
+    if (agrees || index < said) await put("break_resolved", healedBy(index, said, salt(random)));
   }
+  if (agrees) return;
   const detail = `${kind} of ${day}: ${stated} sent, ${counted} here`;
-  await openBreaks(opening, log, [{ ...finding, month: monthOf(day), detail }]);
+  const found = { ...finding, month: monthOf(day), detail };
+  await openAtHead({ ...opening, put, tx }, log, [found]);
 }

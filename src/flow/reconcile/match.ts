@@ -5,7 +5,7 @@
  * Breaks come first and what is settled after them: a process that dies in between finds the same again, and a
  * break is opened once.
  */
-import { type Finding, fingerprint } from "../../core/break.ts";
+import type { Finding } from "../../core/break.ts";
 import {
   type Bounds,
   type Difference,
@@ -25,7 +25,7 @@ import {
 } from "../../store/platform-jobs.ts";
 import { readReported } from "../../store/reported.ts";
 import type { Clock } from "../clock.ts";
-import { endBreaks, type Opening, openBreaks } from "./open.ts";
+import { endBreaks, type Opening, openBreaks, readOpen } from "./open.ts";
 
 export interface Matching extends Opening {
   clock: Clock;
@@ -125,13 +125,14 @@ async function readHealed(
   judged: readonly Judged[],
   findings: readonly Finding[],
 ): Promise<{ index: bigint; evidence: bigint }[]> {
-  const found = new Set(findings.map((finding) => fingerprint(finding, hash)));
   const shown = new Map<string, bigint>();
   for (const { job, usage } of judged) if (usage !== undefined) shown.set(job.job_id, usage.index);
   const open = await readOpenOfJobs(sql, log, [...shown.keys()], CODES);
-  return open.flatMap(({ index, job_id, fingerprint }) => {
+  if (open.length === 0) return [];
+  const found = new Set((await readOpen(sql, log, findings, hash)).map(({ index }) => index));
+  return open.flatMap(({ index, job_id }) => {
     const evidence = shown.get(String(job_id));
-    return evidence === undefined || found.has(fingerprint) ? [] : [{ index, evidence }];
+    return evidence === undefined || found.has(index) ? [] : [{ index, evidence }];
   });
 }
 

@@ -1,8 +1,14 @@
 /** Opens breaks, each once whoever finds it, and ends those of which what was missing has come. */
-import { breakBody, type Finding, fingerprint, type Identity } from "../../core/break.ts";
+import {
+  breakBody,
+  type Finding,
+  fingerprint,
+  type Identity,
+  isAnother,
+} from "../../core/break.ts";
 import type { Body } from "../../core/entry.ts";
 import type { Sha256 } from "../../core/hash.ts";
-import { readEnded, readFingerprints, readOpenOf, readOpenOfKey } from "../../store/breaks.ts";
+import { type OpenedBreak, readEnded, readOpened, readOpenOfKey } from "../../store/breaks.ts";
 import type { Sql, Transaction } from "../../store/connect.ts";
 import type { Random } from "../clock.ts";
 import type { Appender } from "../log/append.ts";
@@ -25,34 +31,92 @@ const TOGETHER = 25;
 
 /** @returns how many are new. @throws Problem `busy` and what an append says */
 export async function openBreaks(
-  { appender, hash, random, sql }: Opening,
+  opening: Opening,
   log: string,
   findings: readonly Finding[],
 ): Promise<number> {
-  const found = new Map(findings.map((finding) => [fingerprint(finding, hash), finding]));
+  const { appender, hash, sql } = opening;
   // A look without the head's lock first: almost always all of them stand.
-  for (const known of await readFingerprints(sql, log, [...found.keys()])) found.delete(known);
+  const unopened = await readUnopened(sql, log, findings, hash);
   let opened = 0;
-  for (const page of pages([...found])) {
+  for (const page of pages(unopened)) {
     opened += await appender.together(log, async (put, { tx }) => {
-      const known = await readFingerprints(
-        tx,
-        log,
-        page.map(([print]) => print),
-      );
-      const fresh = page.filter(([print]) => !known.has(print));
-      for (const [, finding] of fresh) await put("break", breakBody(finding, salt(random), hash));
-      return fresh.length;
+      return await openAtHead({ ...opening, put, tx }, log, page);
     });
   }
   return opened;
 }
 
-/** A finding that no longer holds, and the entry that shows it: without one nothing has healed. */
-export interface Healed {
-  finding: Identity;
-  evidence: bigint | undefined;
+type AtHead = Pick<Opening, "hash" | "random"> & { put: Put; tx: Transaction };
+
+/** As `openBreaks`, in a transaction that holds the log's head. */
+export async function openAtHead(
+  { hash, put, random, tx }: AtHead,
+  log: string,
+  findings: readonly Finding[],
+): Promise<number> {
+  const fresh = await readUnopened(tx, log, findings, hash);
+  for (const finding of fresh) await put("break", breakBody(finding, salt(random), hash));
+  return fresh.length;
 }
+
+async function readUnopened(
+  tx: Sql | Transaction,
+  log: string,
+  findings: readonly Finding[],
+  hash?: Sha256,
+): Promise<Finding[]> {
+  const turns = await readTurns(tx, log, findings, hash);
+  return turns.flatMap(({ found, stands }) => (stands === undefined ? [found] : []));
+}
+
+/** Of what is found, the breaks of it that are open. */
+export async function readOpen<T extends Identity>(
+  tx: Sql | Transaction,
+  log: string,
+  found: readonly T[],
+  hash?: Sha256,
+): Promise<{ found: T; index: bigint }[]> {
+  const turns = await readTurns(tx, log, found, hash);
+  return turns.flatMap(({ found, stands }) => {
+    return stands?.end === null ? [{ found, index: stands.index }] : [];
+  });
+}
+
+/** What is found, with the newest break of it: `after` the ones before, if it came again. */
+interface Turn<T> {
+  found: T;
+  stands: OpenedBreak | undefined;
+}
+
+/** Each finding once. One that came again costs a look for each time. */
+async function readTurns<T extends Identity>(
+  tx: Sql | Transaction,
+  log: string,
+  findings: readonly T[],
+  hash?: Sha256,
+): Promise<Turn<T>[]> {
+  const turns: Turn<T>[] = [];
+  let asked = new Map(findings.map((found) => [fingerprint(found, hash), found]));
+  while (asked.size > 0) {
+    const opened = await readOpened(tx, log, [...asked.keys()]);
+    const again = new Map<string, T>();
+    for (const [print, found] of asked) {
+      const stands = opened.get(print);
+      if (stands === undefined || stands.end === null || !isAnother(found, stands)) {
+        turns.push({ found, stands });
+      } else {
+        const next = { ...found, after: stands.end };
+        again.set(fingerprint(next, hash), next);
+      }
+    }
+    asked = again;
+  }
+  return turns;
+}
+
+/** A finding that no longer holds, and the entry that shows it: without one nothing has healed. */
+export type Healed = Identity & { evidence: bigint | undefined };
 
 /** @returns how many breaks were open and are ended now. @throws as `openBreaks` */
 export async function healBreaks(
@@ -60,14 +124,9 @@ export async function healBreaks(
   log: string,
   healed: readonly Healed[],
 ): Promise<number> {
-  const evidence = new Map<string, bigint>();
-  for (const { evidence: shown, finding } of healed) {
-    if (shown !== undefined) evidence.set(fingerprint(finding, opening.hash), shown);
-  }
-  const open = await readOpenOf(opening.sql, log, [...evidence.keys()]);
-  const ended = [...open].flatMap(([print, index]) => {
-    const shown = evidence.get(print);
-    return shown === undefined ? [] : [{ index, evidence: shown }];
+  const standing = await readOpen(opening.sql, log, healed, opening.hash);
+  const ended = standing.flatMap(({ found: { evidence }, index }) => {
+    return evidence === undefined ? [] : [{ index, evidence }];
   });
   return await endBreaks(opening, log, ended);
 }

@@ -64,10 +64,7 @@ async function watchCounters(
 
 function filledGap({ filled, first, kid }: StandingGap): Healed {
   const about = { first: String(first), kid };
-  return {
-    finding: { about, code: "counter-gap", tracking: "hosted" },
-    evidence: filled ?? undefined,
-  };
+  return { about, code: "counter-gap", tracking: "hosted", evidence: filled ?? undefined };
 }
 
 /**
