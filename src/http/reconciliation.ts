@@ -9,7 +9,7 @@ import { assertHookSecret, type HookSecrets, hearHook } from "../flow/reconcile/
 import { showAwaiting, showBreaks } from "../flow/reconcile/show.ts";
 import type { Taking } from "../flow/reconcile/take.ts";
 import { UPLOADED_MAX, Upload, upload } from "../flow/reconcile/upload.ts";
-import { visibleNamespaces } from "./access.ts";
+import { isPerson, visibleNamespaces } from "./access.ts";
 import { answer, answerReceipt } from "./answer.ts";
 import type { Services } from "./app.ts";
 import {
@@ -47,7 +47,8 @@ export function reconciliationRoutes(router: Router, services: Services): void {
 
   router.guarded("POST /v1/logs/:log/platform_jobs", async (ask, caller) => {
     const log = logOf(ask, caller);
-    return answer(200, await upload(reconciliation, { log, by: caller.id }, await readUpload(ask)));
+    const asker = { log, by: caller.id, isPerson: await isPerson(caller, log) };
+    return answer(200, await upload(reconciliation, asker, await readUpload(ask)));
   });
 
   router.guarded("GET /v1/logs/:log/breaks", async (ask, caller) => {

@@ -64,6 +64,17 @@ test("nor does one who decides about money state what a source has sent", async 
   expect((await stated("platform")).status).toBe(201);
 });
 
+test("nor does one upload what the platform has", async () => {
+  const uploaded = async (...roles: Role[]) => {
+    const token = await tokenOf(roles, { logs: [log] });
+    return await ask(house, `POST /v1/logs/${log}/platform_jobs`, { token, json: { jobs: [] } });
+  };
+  for (const role of ["finance", "approver", "operator"] as const) {
+    expect((await uploaded(role, "platform")).json["code"]).toBe("approval-required");
+  }
+  expect((await uploaded("platform")).status).toBe(200);
+});
+
 test("every refusal of the feed is answered by its code, as documented", async () => {
   expect(await acknowledge({ up_to: "0" })).toBe("ack-backwards");
   expect(await acknowledge({ up_to: "9999" })).toBe("beyond-checkpoint");

@@ -3,6 +3,7 @@ import { z } from "zod";
 import { durationMs } from "../../core/duration.ts";
 import { InstantText, IntegerText, instantText, Word } from "../../core/unit.ts";
 import type { Clock } from "../clock.ts";
+import { assertOwnWord } from "../control/own-word.ts";
 import { type Covering, cover } from "./cover.ts";
 import type { SeenJob } from "./seen-job.ts";
 import { type Taking, take } from "./take.ts";
@@ -44,12 +45,18 @@ export interface Uploaded {
   covered: string[];
 }
 
-/** @throws Problem `not-found`: no such log, or a covered runner that it has not enrolled; `busy` */
+/**
+ * @param asker.by opaque id of the principal who asks
+ * @param asker.isPerson who asks is no system: under dual control nobody ends a difference alone
+ * @throws Problem `not-found`: no such log, or a covered runner that it has not enrolled; `approval-required`,
+ *   `busy`
+ */
 export async function upload(
   uploading: Taking & Covering,
-  { by, log }: { log: string; by: string },
+  { by, isPerson = false, log }: { log: string; by: string; isPerson?: boolean },
   { covered = [], jobs }: Upload,
 ): Promise<Uploaded> {
+  assertOwnWord(await uploading.appender.prefix(log), isPerson);
   const kept = await take(uploading, log, jobs.map(seenBy), "upload");
   const indices: string[] = [];
   for (const { runner_id, to } of covered) {

@@ -27,7 +27,7 @@ export const RECONCILIATION = {
       "Jobs as the platform has them, up to 1,000; one on each line, or with how far runners are covered",
     body: { ...json(Upload), "application/x-ndjson": z.string() },
     success: { 200: json(Uploaded) },
-    problems: ["too-many", ...WRITING],
+    problems: ["too-many", "approval-required", ...WRITING],
   },
   "GET /v1/logs/:log/breaks": {
     summary: "Differences between what was reported and what others saw, newest first",
