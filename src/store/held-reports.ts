@@ -1,9 +1,7 @@
-/**
- * Reports that wait for persons, as the database reads them from their entries' bytes. There may be thousands, and
- * nobody writes to a log while its head is locked: decoding 4,000 of them here would take four seconds.
- */
+/** Reports that wait for persons, of which there may be thousands: read by the database from their entries' bytes. */
 import { plainColumn } from "./columns.ts";
 import type { Sql, Transaction } from "./connect.ts";
+import { after, joinSigned } from "./signed-members.ts";
 
 /** Holds and conflicts that have not ended. */
 export interface Unresolved {
@@ -29,7 +27,7 @@ export async function countUnresolved(
   const [row] = await tx<[Unresolved]>`
     select count(*) as count, min(e.index) as first
     from entries as e
-    ${read(tx)}
+    ${joinSigned(tx)}
     left join lateral (
       select finished_at
       from entries
@@ -44,7 +42,7 @@ export async function countUnresolved(
         where ended.log = e.log and ended.${tx(kind)} = e.index and ended.index < ${below}
       )
       and (
-        ${after(tx, "report", '"finished_at":"')} collate "C" < ${until}
+        ${after(tx, "signed", '"finished_at":"')} collate "C" < ${until}
         or stands.finished_at < ${until}
       )`;
   return row;
@@ -56,37 +54,14 @@ export async function readHeld(
   log: string,
   jobs: readonly string[],
 ): Promise<Map<string, bigint>> {
-  const job = after(sql, "report", '"job":{"id":"');
+  const job = after(sql, "signed", '"job":{"id":"');
   const rows = await sql<{ job: string; index: bigint }[]>`
     select ${job} as job, e.index
     from entries as e
-    ${read(sql)}
+    ${joinSigned(sql)}
     where e.log = ${log} and e.kind = 'hold'
       and not exists (select from hold_ends as h where h.log = e.log and h.hold = e.index)
       and ${job} = any(${plainColumn(jobs)}::text::text[])
     order by e.index`;
   return new Map(rows.map(({ index, job }) => [job, index]));
 }
-
-/**
- * Text after a member's name, up to its end. In canonical JSON no space is between the two, and in no string of it
- * a quote that is not escaped. PostgreSQL's own reader of JSON takes three times as long.
- */
-const after = (sql: Sql | Transaction, text: "entry" | "report", name: string) =>
-  sql`split_part(split_part(${sql(text)}, ${name}, 2), '"', 1)`;
-
-/** The entry `e` and its report, the payload of the JWS (RFC 7515 §7.1). OFFSET 0: each is read once. */
-const read = (sql: Sql | Transaction) => sql`
-  cross join lateral (
-    select encode(e.bytes, 'escape') as entry offset 0
-  ) as escaped
-  cross join lateral (
-    select replace(replace(split_part(${after(sql, "entry", '"jws":"')}, '.', 2), '-', '+'), '_', '/')
-      as payload
-    offset 0
-  ) as signed
-  cross join lateral (
-    select
-      encode(decode(payload || repeat('=', -octet_length(payload) & 3), 'base64'), 'escape') as report
-    offset 0
-  ) as decoded`;

@@ -3,6 +3,7 @@ import { joinPayer, type Payer } from "./accounts.ts";
 import { plainColumn, textColumn } from "./columns.ts";
 import type { Transaction } from "./connect.ts";
 import { instant } from "./instant.ts";
+import { after, joinSigned } from "./signed-members.ts";
 
 /** Index of the first entry that was written at an instant or after it; `size` where there is none. */
 export async function firstAt(
@@ -26,25 +27,50 @@ export async function firstAt(
 /** The newest attestations of a key are looked at: an older one that is delivered late tells less. */
 const ATTESTATIONS_MAX = 8;
 
-/** By signer as `headerSegment` has it: bytes of its newest attestations from 0 … below−1, newest first. */
-export async function readAttestations(
+export interface AskedSigner {
+  kid: string;
+  /** As `headerSegment` has it. */
+  signer: string;
+}
+
+export interface AttestedKey {
+  kid: string;
+  /** The highest counter that it says. */
+  counter: bigint;
+  /** `issued_at` of the newest that was both signed and written at `since` or later. */
+  issued_at: string | null;
+}
+
+/** Of the keys that attested in entries 0 … below−1, what their newest attestations say. */
+export async function readAttested(
   tx: Transaction,
   log: string,
-  signers: readonly string[],
-  below: bigint,
-): Promise<Uint8Array[]> {
-  const rows = await tx<{ bytes: Uint8Array }[]>`
-    select e.bytes
-    from unnest(${plainColumn(signers)}::text::text[]) as asked (signer)
+  keys: readonly AskedSigner[],
+  { since, below }: { since: string; below: bigint },
+): Promise<AttestedKey[]> {
+  return await tx<AttestedKey[]>`
+    select
+      kid,
+      max(${after(tx, "signed", '"counter":"')}::bigint) as counter,
+      (array_agg(issued_at order by index desc) filter (where at >= ${since} and issued_at >= ${since}))[1]
+        as issued_at
+    from unnest(
+      ${plainColumn(keys.map(({ kid }) => kid))}::text::text[],
+      ${plainColumn(keys.map(({ signer }) => signer))}::text::text[]
+    ) as asked (kid, signer)
     cross join lateral (
-      select bytes
+      select index, at, bytes
       from entries
       where log = ${log} and kind = 'attestation' and entry_signer(bytes) = asked.signer
         and index < ${below}
       order by index desc
       limit ${ATTESTATIONS_MAX}
-    ) as e`;
-  return rows.map(({ bytes }) => bytes);
+    ) as e
+    ${joinSigned(tx)}
+    cross join lateral (
+      select ${after(tx, "signed", '"issued_at":"')} collate "C" as issued_at
+    ) as said
+    group by kid`;
 }
 
 /** A key that has ended, and the highest of its counters that was welcome. */

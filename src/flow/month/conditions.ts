@@ -2,7 +2,6 @@
  * What must hold before a month is cut off (docs/months.md), each with what it was seen by. All of it is a
  * function of the entries before the cut-off, so that it can be asked again at any time.
  */
-import { readAttestation } from "../../core/claim.ts";
 import { headerSegment } from "../../core/jws.ts";
 import type { ConditionCode, Evidence } from "../../core/month/statement.ts";
 import type { Closing } from "../../core/month.ts";
@@ -15,14 +14,13 @@ import { countUnresolved } from "../../store/held-reports.ts";
 import {
   firstAt,
   readAccounted,
-  readAttestations,
+  readAttested,
   readBillable,
   readCovered,
   readFirstPosted,
 } from "../../store/month-conditions.ts";
 import { readMonthEnds } from "../../store/month-ends.ts";
 import { laterOf } from "../log/held.ts";
-import { decodedAs } from "../usage/show.ts";
 
 export interface Cutting {
   tx: Transaction;
@@ -146,29 +144,20 @@ async function attestations(
   { tx, log, month, below }: Cutting,
   keys: readonly KeyState[],
 ): Promise<Condition> {
-  const end = endOf(month);
-  const lasts = new Map(keys.map(({ kid, trustedUpTo }) => [kid, trustedUpTo]));
-  const attested = new Map<string, string>();
-  const accounted = new Set<string>();
-  const signers = keys.map(({ kid }) => headerSegment(kid, TYP.attestation));
-  for (const bytes of await readAttestations(tx, log, signers, below)) {
-    const { at, body } = decodedAs("attestation", bytes);
-    const signed = readAttestation(body.jws);
-    if (signed === undefined) continue;
-    const { payload, signer } = signed;
-    const isSince = at >= end && payload.issued_at >= end;
-    if (isSince && !attested.has(signer)) attested.set(signer, payload.issued_at);
-    const last = lasts.get(signer);
-    if (last !== undefined && BigInt(payload.counter) >= last) accounted.add(signer);
-  }
-  const silent = keys.filter(({ kid }) => !attested.has(kid) && !accounted.has(kid));
+  const asked = keys.map(({ kid }) => ({ kid, signer: headerSegment(kid, TYP.attestation) }));
+  const attested = await readAttested(tx, log, asked, { since: endOf(month), below });
+  const said = new Map(attested.map((key) => [key.kid, key]));
+  const silent = keys.filter(({ kid, trustedUpTo: last }) => {
+    const { counter = -1n, issued_at = null } = said.get(kid) ?? {};
+    return issued_at === null && (last === undefined || counter < last);
+  });
   const ended = silent.flatMap(({ kid, trustedUpTo: last }) => {
     return last === undefined ? [] : [{ kid, last }];
   });
   const excused = await readAccounted(tx, log, ended, below);
   const [first, ...more] = silent.filter(({ kid }) => !excused.has(kid));
   const missing = first !== undefined && `${more.length + 1} keys, the first is ${first.kid}`;
-  const oldest = [...attested.values()].sort()[0] ?? "";
+  const oldest = attested.flatMap(({ issued_at }) => issued_at ?? []).sort()[0] ?? "";
   return condition("attestations", { keys: String(keys.length), oldest }, missing);
 }
 
