@@ -25,18 +25,29 @@ export async function readPostedBefore(
   tail: { from: bigint; to: bigint },
 ): Promise<PostedBefore[]> {
   const { low, high, sign } = between(tail);
+  // One way to plan it, as in readPostedUsage (quotas.ts).
   return await tx<PostedBefore[]>`
+    with asked as (
+      select *
+      from unnest(${plainColumn(namespaces)}::text::bigint[]) as asked (namespace_id)
+    )
     select namespace_id::text, usage_month, sum(amount)::text as amount
     from (
-      select namespace_id, usage_month, date, billable_compute_ms as amount
-      from ci_namespace_monthly_usages
-      where log = ${log} and tracking = 'hosted'
+      select namespace_id, usage_month, amount
+      from asked
+      cross join lateral (
+        select usage_month, billable_compute_ms as amount
+        from ci_namespace_monthly_usages
+        where log = ${log} and namespace_id = asked.namespace_id and tracking = 'hosted'
+          and date < ${month}
+        offset 0
+      ) as view
       union all
-      select namespace_id, usage_month, billing_month, ${sign} * (compute_ms + adjustment_compute_ms)
+      select namespace_id, usage_month, ${sign} * (compute_ms + adjustment_compute_ms)
       from (${charges(tx, log, { from: low, to: high })}) as charge
-      where not_billable = ''
+      where not_billable = '' and billing_month < ${month}
+        and (namespace_id in (select namespace_id from asked)) is true
     ) as posted
-    where date < ${month} and namespace_id = any(${plainColumn(namespaces)}::text::bigint[])
     group by posted.namespace_id, usage_month`;
 }
 
