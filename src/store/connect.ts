@@ -118,23 +118,38 @@ interface Target {
 function dialler(): (target: Target) => net.Socket {
   let turn = 0;
   return ({ host, port, path }) => {
-    if (path !== false) return heard(net.connect({ path }));
+    if (path !== false) return new Line().connect({ path });
     const index = turn++ % host.length;
     const name = host[index] ?? "localhost";
-    const socket = net.connect({ host: name, port: port[index] ?? 5432, noDelay: true });
-    return Object.assign(heard(socket), { host: name });
+    const line = new Line().setNoDelay().connect({ host: name, port: port[index] ?? 5432 });
+    return Object.assign(line, { host: name });
   };
 }
 
 /**
- * A server that ends a connection is an error to whoever waits for an answer on it. postgres.js 3.4.9 keeps the
- * query that a connection died with: refused on that connection's next attempt, it takes the refusal for that
- * query's, and the one that waits hears nothing for as long as the server refuses. Under TLS postgres.js takes
- * all listeners away, and this one with them.
+ * Closed, it is an error to whoever waits for an answer on it. postgres.js 3.4.9 keeps the query that a connection
+ * died with: refused on that connection's next attempt, it takes the refusal for that query's, tries again at once,
+ * and the one that waits hears nothing for as long as the server refuses.
+ *
+ * Not told at the server's end already: what is asked in answer to that, a rollback above all, postgres.js would
+ * neither send nor forget, and all that the connection says later, its log-in too, would wait behind it.
  */
-function heard(socket: net.Socket): net.Socket {
-  return socket.once("end", () => {
-    const ended = new Error("the server ended the connection");
-    socket.emit("error", Object.assign(ended, { code: "CONNECTION_CLOSED" }));
-  });
+class Line extends net.Socket {
+  constructor() {
+    super();
+    this.once("close", this.#tell);
+  }
+
+  /** To put TLS over this, postgres.js takes all listeners away; this closes before what lies over it. */
+  override removeAllListeners(): this {
+    const told = this.listeners("error");
+    super.removeAllListeners();
+    for (const listener of told) this.on("error", (error) => listener(error));
+    return this.once("close", this.#tell);
+  }
+
+  #tell(): void {
+    const closed = new Error("the connection was closed");
+    this.emit("error", Object.assign(closed, { code: "CONNECTION_CLOSED" }));
+  }
 }

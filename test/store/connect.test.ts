@@ -1,12 +1,41 @@
+import { chmod, chown, copyFile, mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { serverAccount } from "../../src/embedded/account.ts";
+import { removePostgres, startPostgres } from "../../src/embedded.ts";
 import { connect } from "../../src/store/connect.ts";
 import { type FreshDatabase, freshDatabase } from "../postgres.ts";
 
 let db: FreshDatabase;
+let secure: Awaited<ReturnType<typeof secureServer>>;
 beforeAll(async () => {
-  db = await freshDatabase();
+  [db, secure] = await Promise.all([freshDatabase(), secureServer()]);
 });
-afterAll(() => db.drop());
+afterAll(() => Promise.all([db.drop(), secure.remove()]));
+
+/** A server that takes TLS, by a certificate that nobody has signed but itself. */
+async function secureServer() {
+  const folder = await mkdtemp(join(tmpdir(), "minutebook-test-"));
+  const { uid = -1, gid = -1 } = serverAccount();
+  for (const name of ["key.pem", "cert.pem"]) {
+    const path = join(folder, name);
+    await copyFile(new URL(`../agent/relay/tls/${name}`, import.meta.url), path);
+    // PostgreSQL takes no key that others may read.
+    await chmod(path, 0o600);
+    await chown(path, uid, gid);
+  }
+  await chown(folder, uid, gid);
+  const files = { ssl_key_file: join(folder, "key.pem"), ssl_cert_file: join(folder, "cert.pem") };
+  const settings = { ssl: "on", ...files, fsync: "off" };
+  const embedded = await startPostgres({ folder: join(folder, "postgres"), settings });
+  const remove = async () => {
+    await embedded.stop();
+    await removePostgres(join(folder, "postgres"));
+    await rm(folder, { recursive: true });
+  };
+  return { embedded, remove };
+}
 
 test("an int8 beyond 2^53 comes back as the bigint that went in", async () => {
   const id = 9_007_199_254_740_993n;
@@ -73,32 +102,46 @@ test("COPY over TCP does not wait for delayed acknowledgements", async () => {
   expect(median).toBeLessThan(60);
 });
 
-test("a question is refused when the server refuses, also on a connection that died with another", async () => {
-  const { superuser, urls } = db;
-  const sql = connect(urls.reader, { max: 1, name: "dying" });
-  const [row] = await sql<{ name: string }[]>`select current_database() as name`;
-  const dying = expect(sql`select pg_sleep(60)`).rejects.toMatchObject({
-    code: "CONNECTION_CLOSED",
-  });
-  await vi.waitUntil(async () => {
-    const ended = await superuser`
-      select pg_terminate_backend(pid)
-      from pg_stat_activity
-      where application_name = 'dying' and query like '%pg_sleep%' and state = 'active'
-    `;
-    return ended.length > 0;
-  });
-  await dying;
-  const limit = (count: number) =>
-    superuser`alter database ${superuser(row?.name ?? "")} connection limit ${superuser.unsafe(String(count))}`;
-  await limit(0);
-  for (let again = 0; again < 3; again += 1) {
-    await expect(sql`select 1`).rejects.toMatchObject({
-      code: expect.stringMatching(/^(?:CONNECTION_CLOSED|53300)$/),
+test.each(["disable", "allow", "prefer", "require"])(
+  "a question is refused when the server refuses, also on a connection that died with another (sslmode=%s)",
+  async (mode) => {
+    const { urls } = secure.embedded;
+    const superuser = connect(urls.superuser, { max: 1 });
+    const sql = connect(`${urls.reader}?sslmode=${mode}`, { max: 1, name: "dying" });
+    const [row] = await sql`select ssl from pg_stat_ssl where pid = pg_backend_pid()`;
+    expect(row).toEqual({ ssl: mode !== "disable" });
+    const dying = expect(sql`select pg_sleep(60)`).rejects.toMatchObject({
+      code: "CONNECTION_CLOSED",
     });
-  }
-  await limit(-1);
-  // The last refusal may still be told to one of them.
-  await vi.waitFor(async () => expect(await sql`select 1 as one`).toEqual([{ one: 1 }]));
-  await sql.end();
-});
+    await vi.waitUntil(async () => {
+      const ended = await superuser`
+        select pg_terminate_backend(pid)
+        from pg_stat_activity
+        where application_name = 'dying' and query like '%pg_sleep%' and state = 'active'
+      `;
+      return ended.length > 0;
+    });
+    await dying;
+    const limit = (count: number) =>
+      superuser`alter database minutebook connection limit ${superuser.unsafe(String(count))}`;
+    await limit(0);
+    for (let again = 0; again < 3; again += 1) {
+      await expect(sql`select 1`).rejects.toMatchObject({
+        code: expect.stringMatching(/^(?:CONNECTION_CLOSED|53300)$/),
+      });
+    }
+    await limit(-1);
+    // The last refusal may still be told to one of them.
+    await vi.waitFor(async () => expect(await sql`select 1 as one`).toEqual([{ one: 1 }]));
+    await Promise.all([sql.end(), superuser.end()]);
+  },
+);
+
+test.each(["verify-full", "verify-ca"])(
+  "a certificate that is not trusted is refused (sslmode=%s)",
+  async (mode) => {
+    const sql = connect(`${secure.embedded.urls.reader}?sslmode=${mode}`, { max: 1 });
+    await expect(sql`select 1`).rejects.toMatchObject({ code: "DEPTH_ZERO_SELF_SIGNED_CERT" });
+    await sql.end();
+  },
+);

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
 import { connect, type Transaction } from "../../src/store/connect.ts";
 import { transact } from "../../src/store/transact.ts";
 import { type FreshDatabase, freshDatabase } from "../postgres.ts";
@@ -74,4 +74,16 @@ test("a connection that dies under a query rejects, and ends nothing but the tra
   });
   await expect(dying).rejects.toThrow();
   await expect(transact(db.owner, (tx) => pidOf(tx))).resolves.toBeGreaterThan(0);
+});
+
+test("a connection on which a transaction died is good for the next question", async () => {
+  const pool = connect(db.urls.owner, { max: 1 });
+  onTestFinished(() => pool.end());
+  const dying = transact(pool, async (tx) => {
+    const pid = await pidOf(tx);
+    await Promise.all([tx`select pg_sleep(60)`, kill(pid)]);
+  });
+  await expect(dying).rejects.toMatchObject({ code: "CONNECTION_CLOSED" });
+  // The death may still be told to one of them.
+  await vi.waitFor(async () => expect(await pool`select 1 as one`).toEqual([{ one: 1 }]));
 });
