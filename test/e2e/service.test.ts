@@ -101,6 +101,24 @@ test("a production service without Redis says, once it serves, that there can be
   await serving.end("SIGTERM");
 });
 
+test("a service whose database takes no connections any more ends on a signal", async () => {
+  const serving = await serve(site.environment);
+  const { superuser } = site.database;
+  const [row] = await superuser<{ name: string }[]>`select current_database() as name`;
+  const database = superuser(row?.name ?? "");
+  await superuser`alter database ${database} connection limit 0`;
+  await superuser`
+    select pg_terminate_backend(pid)
+    from pg_stat_activity
+    where datname = current_database() and application_name like 'minutebook-%'
+  `;
+  try {
+    expect(await serving.end("SIGTERM")).toBe(0);
+  } finally {
+    await superuser`alter database ${database} connection limit -1`;
+  }
+});
+
 test("a port that is taken is said in one line, and nothing is left running", async () => {
   const serving = await serve(site.environment);
   const { status, errors } = await refusal(site.environment, ["--port", new URL(serving.url).port]);
