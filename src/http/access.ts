@@ -5,6 +5,7 @@
  */
 import { Problem } from "../core/problem.ts";
 import { covers, type Principal, type Role } from "../flow/access/grant.ts";
+import type { AccessLog } from "../flow/access/log.ts";
 
 /**
  * `runner`: the signed statement in the body is the credential. `anyone`: nothing is asked. `public`:
@@ -151,6 +152,8 @@ export interface Caller extends Principal {
   readonly held: Principal["grants"];
   /** The log that the request turned out to be about, for the access log: empty while it is none. */
   readonly about: { log: string };
+  /** With which roles they ever used a log. */
+  readonly rolesEver: (log: string) => Promise<readonly string[]>;
 }
 
 /** @throws Problem `not-found` for whoever has none of the route's roles */
@@ -159,9 +162,15 @@ export function assertRole({ grants }: Caller): void {
 }
 
 /** Also of whoever has none: a public log is read without any. */
-export function callerOf(route: Route, principal: Principal): Caller {
-  const grants = principal.grants.filter(({ role }) => ACCESS[route].includes(role));
-  return { ...principal, grants, held: principal.grants, about: { log: "" } };
+export function callerOf(
+  route: Route,
+  principal: Principal,
+  accesses: Pick<AccessLog, "rolesEver">,
+): Caller {
+  const { id, grants: held } = principal;
+  const grants = held.filter(({ role }) => ACCESS[route].includes(role));
+  const rolesEver: Caller["rolesEver"] = (log) => accesses.rolesEver(log, id);
+  return { ...principal, grants, held, about: { log: "" }, rolesEver };
 }
 
 export function seesLog({ grants }: Caller, log: string): boolean {
@@ -179,11 +188,16 @@ export function assertLog(caller: Caller, log: string): void {
 }
 
 /** Under two persons nobody is a system who has a say in money as a person, too. */
-const PERSONAL: readonly Role[] = ["finance", "approver", "operator"];
+const PERSONAL: readonly string[] = ["finance", "approver", "operator"] satisfies Role[];
 
-/** Whether who asks decides on the log as a person, in whichever role they ask now. */
-export function isPerson({ held }: Caller, log: string): boolean {
-  return held.some((grant) => PERSONAL.includes(grant.role) && covers(grant, log));
+/**
+ * Whether who asks decides on the log as a person, in whichever role they ask now, or ever did: an issuer may
+ * give one subject a token that says less than another.
+ */
+export async function isPerson({ held, rolesEver }: Caller, log: string): Promise<boolean> {
+  const now = held.filter((grant) => covers(grant, log)).map(({ role }) => role);
+  const isPersonal = (role: string): boolean => PERSONAL.includes(role);
+  return now.some(isPersonal) || (await rolesEver(log)).some(isPersonal);
 }
 
 /** What nobody has yet, a new log, is for those who have all. */

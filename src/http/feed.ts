@@ -26,8 +26,10 @@ export function feedRoutes(router: Router, services: Services): void {
     const search = { log, cursor: BigInt(cursor), limit, waitMs: wait_s * SECOND };
     const readerUntil = (signal: AbortSignal): FeedReader => ({
       ...{ id: caller.id, signal },
-      assertMayRead: async () =>
-        assertLog(callerOf(READING, await gate.authenticate(authorization)), log),
+      assertMayRead: async () => {
+        const reader = await gate.authenticate(authorization);
+        assertLog(callerOf(READING, reader, gate.accesses), log);
+      },
     });
     const types = ["application/json", "application/x-ndjson"] as const;
     if (preferred(accept, types) === "application/json") {
@@ -43,7 +45,7 @@ export function feedRoutes(router: Router, services: Services): void {
     assertLog(caller, log);
     const { differing, months, ...receipt } = await acknowledge(
       { ...control, archive: feeding.archive },
-      { log, by: caller.id, isPerson: isPerson(caller, log) },
+      { log, by: caller.id, isPerson: await isPerson(caller, log) },
       input,
     );
     return answerReceipt(receipt, { months, differing });

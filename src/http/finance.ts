@@ -23,13 +23,17 @@ export function financeRoutes(router: Router, flow: Services["flow"]): void {
   router.guarded("POST /v1/logs/:log/project_classes", async (ask, caller) => {
     const log = logOf(ask, caller);
     const input = await readJson(ask, NewClass);
-    return answerReceipt(await classify(flow, { log, ...speaker(caller, log) }, input));
+    return answerReceipt(await classify(flow, { log, ...(await speaker(caller, log)) }, input));
   });
 
   router.guarded("PUT /v1/quotas/:log/:namespace", async (ask, caller) => {
     const { log, namespace: namespace_id } = namespaceOf(ask, caller);
     const input = await readJson(ask, NewLimit);
-    const receipt = await limit(flow, { log, namespace_id, ...speaker(caller, log) }, input);
+    const receipt = await limit(
+      flow,
+      { log, namespace_id, ...(await speaker(caller, log)) },
+      input,
+    );
     await bringInForce(flow.quota, { log, namespace: namespace_id }, receipt);
     return answerReceipt(receipt);
   });
@@ -38,7 +42,7 @@ export function financeRoutes(router: Router, flow: Services["flow"]): void {
     const { log, namespace: namespace_id } = namespaceOf(ask, caller);
     const input = await readJson(ask, NewAccount);
     return answerReceipt(
-      await account(flow, { log, namespace_id, ...speaker(caller, log) }, input),
+      await account(flow, { log, namespace_id, ...(await speaker(caller, log)) }, input),
     );
   });
 
@@ -46,20 +50,20 @@ export function financeRoutes(router: Router, flow: Services["flow"]): void {
     const log = logOf(ask, caller);
     const input = await readJson(ask, NewAccount);
     return answerReceipt(
-      await account(flow, { log, namespace_id: "", ...speaker(caller, log) }, input),
+      await account(flow, { log, namespace_id: "", ...(await speaker(caller, log)) }, input),
     );
   });
 
   router.guarded("POST /v1/packs", async (ask, caller) => {
     const { log, ...input } = await readJson(ask, LogPack);
     assertLog(caller, log);
-    const receipt = await pack(flow, { log, ...speaker(caller, log) }, input);
+    const receipt = await pack(flow, { log, ...(await speaker(caller, log)) }, input);
     const key = { log, namespace: input.namespace_id };
     await bringInForce(flow.quota, key, receipt);
     return answerReceipt(receipt);
   });
 }
 
-function speaker(caller: Caller, log: string): { by: string; isPerson: boolean } {
-  return { by: caller.id, isPerson: isPerson(caller, log) };
+async function speaker(caller: Caller, log: string): Promise<{ by: string; isPerson: boolean }> {
+  return { by: caller.id, isPerson: await isPerson(caller, log) };
 }

@@ -52,7 +52,7 @@ export function proposalRoutes(router: Router, { control, reading }: Services): 
   router.guarded("POST /v1/logs/:log/source_counts", async (ask, caller) => {
     const log = logOf(ask, caller);
     const input = await readJson(ask, SourceCount);
-    const asker = { log, by: caller.id, isPerson: isPerson(caller, log) };
+    const asker = { log, by: caller.id, isPerson: await isPerson(caller, log) };
     const said = await countSource(control, asker, input);
     const { stated, counted, ...receipt } = said;
     return answerReceipt(receipt, { log, stated, counted });

@@ -92,13 +92,13 @@ export class Router {
   /** The caller may have no grant at all: whether the log is public is for the handler to ask. */
   published(route: PublishedRoute, handle: GuardedHandler): void {
     this.#register(route, async (ask) => {
-      const { authenticate, machines } = this.#gate;
+      const { accesses, authenticate, machines } = this.#gate;
       const { authorization } = ask.incoming.headers;
       const answered = async (caller: Caller): Promise<Response> => {
         assertQuery(route, ask);
         return await handle(ask, caller);
       };
-      if (authorization === undefined) return await answered(callerOf(route, NOBODY));
+      if (authorization === undefined) return await answered(callerOf(route, NOBODY, accesses));
       const principal = await authenticate(authorization);
       // A whole log is read tile by tile.
       await machines(principal.id);
@@ -139,7 +139,7 @@ export class Router {
     handle: (caller: Caller) => Promise<Response>,
   ): Promise<Response> {
     const { accesses } = this.#gate;
-    const caller = callerOf(route, principal);
+    const caller = callerOf(route, principal, accesses);
     const response = await this.#told(() => handle(caller));
     const row = rowOf(route, ask, caller, response.status);
     const use = useOf(principal, row.log);

@@ -13,7 +13,7 @@ export interface Use {
   id: string;
   issuer: string;
   subject: string;
-  /** With commas between. */
+  /** With commas between; of who is registered all with which they ever came. */
   roles: string;
 }
 
@@ -24,7 +24,10 @@ export interface KnownPrincipal extends Use {
   barredAt: Date | null;
 }
 
-/** To the day: who comes again on the same one as the same changes nothing. Each log and id comes once. */
+/**
+ * To the day: who comes again on the same one as the same changes nothing. Each log and id comes once. A role
+ * stays: a token that says less than one before does not make its bearer somebody else.
+ */
 export async function registerUses(sql: Sql, uses: readonly Use[]): Promise<void> {
   await sql`
     insert into principals as known (log, id, issuer, subject, roles, first_at, last_on)
@@ -39,9 +42,23 @@ export async function registerUses(sql: Sql, uses: readonly Use[]): Promise<void
     ) as use (log, id, issuer, subject, roles)
     order by log, id -- two processes that meet the same rows take them in one order
     on conflict (log, id) do update
-    set roles = excluded.roles,
+    set
+      roles = array_to_string(array(
+        select unnest(string_to_array(known.roles, ','))
+        union
+        select unnest(string_to_array(excluded.roles, ','))
+        order by 1
+      ), ','),
       last_on = greatest(known.last_on, excluded.last_on)
-    where known.last_on < excluded.last_on or known.roles <> excluded.roles`;
+    where known.last_on < excluded.last_on
+      or not string_to_array(known.roles, ',') @> string_to_array(excluded.roles, ',')`;
+}
+
+/** All with which somebody ever used a log, with commas between; empty for who never did. */
+export async function readRoles(sql: Sql, { log, id }: Pick<Use, "log" | "id">): Promise<string> {
+  const [row] = await sql<{ roles: string }[]>`
+    select roles from principals where log = ${log} and id = ${id}`;
+  return row?.roles ?? "";
 }
 
 /** In the order of their ids, a page at a time; without `viewers` those who are more than that. */

@@ -1,5 +1,6 @@
 /** That the second person is one, whom the service can hear, and who has seen what happens. */
 import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Role } from "../../src/flow/access/grant.ts";
 import { coded, FourEyes } from "./four-eyes.ts";
 import { ask } from "./house.ts";
 
@@ -34,6 +35,26 @@ test("who decides about money is no system, whatever else their token says", asy
   for (const [route, json] of asked) {
     expect((await ask(desk.house, route, { token, json })).status).toBe(201);
   }
+  await desk.systems([]);
+});
+
+test("who once decided about money is no system by a token that says less", async () => {
+  await desk.systems(["gitlab"]);
+  const asked = async (roles: readonly Role[]) => {
+    const token = await desk.issuer.bearer("10", roles);
+    const { namespace_id: _, ...json } = desk.limit({ source: "gitlab" });
+    return coded(await ask(desk.house, `PUT /v1/quotas/${desk.log}/71`, { token, json }));
+  };
+  const entries = async () => (await desk.entries()).length;
+  const before = await entries();
+  expect(await asked(["platform", "finance"])).toEqual([409, "approval-required"]);
+  // Twice: what the register last heard of them is the lesser token.
+  for (const _ of [1, 2]) expect(await asked(["platform"])).toEqual([409, "approval-required"]);
+  // In one turn: the register hears of both at once.
+  await Promise.all([asked(["platform", "approver"]), asked(["platform"])]);
+  const [known] = await desk.house.database.reader<{ roles: string }[]>`
+    select roles from principals where log = ${desk.log} and subject = '10'`;
+  expect([known?.roles, await entries()]).toEqual(["approver,finance,platform", before]);
   await desk.systems([]);
 });
 

@@ -10,9 +10,10 @@ import {
   markedLogs,
 } from "../../store/access-log.ts";
 import type { Sql } from "../../store/connect.ts";
-import { registerUses, type Use } from "../../store/principals.ts";
+import { readRoles, registerUses, type Use } from "../../store/principals.ts";
 import { readNewest } from "../../store/registers.ts";
 import { decodedAs } from "../usage/show.ts";
+import { rolesOf } from "./principals.ts";
 
 export interface AccessLog {
   /**
@@ -22,6 +23,8 @@ export interface AccessLog {
   record(row: AccessRow, use: Use | undefined): Promise<void>;
   /** For the register alone; nobody waits for it. */
   used(use: Use): void;
+  /** With which roles somebody ever used a log, whatever their token gives them now. */
+  rolesEver(log: string, id: string): Promise<readonly string[]>;
   /** Resolves when all is written. */
   close(): Promise<void>;
 }
@@ -105,6 +108,7 @@ export function openAccessLog(options: { sql: Sql; failed: (error: unknown) => v
       const ignored = (): void => undefined;
       add({ row: undefined, use, resolve: ignored, reject: ignored });
     },
+    rolesEver: async (log, id) => rolesOf(await readRoles(sql, { log, id })),
     close: async () => {
       await writing;
     },
@@ -136,15 +140,17 @@ async function lastDigest(sql: Sql, log: string): Promise<string | undefined> {
   return newest && decodedAs("access_digest", newest.bytes).body.day;
 }
 
-/** By name, each once and as it was last; those that are registered as such today are none. */
+/** By name, each once with all its roles; those that are registered as such today are none. */
 function newUses(
   items: readonly Item[],
   registered: ReadonlyMap<string, string>,
 ): Map<string, Use> {
   const uses = new Map<string, Use>();
   for (const { use } of items) {
-    if (use !== undefined && registered.get(nameOf(use)) !== stateOf(use))
-      uses.set(nameOf(use), use);
+    if (use === undefined || registered.get(nameOf(use)) === stateOf(use)) continue;
+    const roles = rolesOf(uses.get(nameOf(use))?.roles ?? "");
+    const all = new Set([...roles, ...rolesOf(use.roles)]);
+    uses.set(nameOf(use), { ...use, roles: [...all].sort().join(",") });
   }
   return uses;
 }

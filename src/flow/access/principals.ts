@@ -17,7 +17,7 @@ export interface ShownPrincipal {
   id: string;
   issuer: string;
   subject: string;
-  /** Held at the last use. */
+  /** With which they ever came. */
   roles: string[];
   first_at: string;
   /** UTC day. */
