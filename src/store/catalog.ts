@@ -16,6 +16,32 @@ export async function readCatalog(sql: Sql): Promise<Catalog> {
   return { grants: linesOf(grants), guards: linesOf(guards) };
 }
 
+/** FirstNormalObjectId of access/transam.h: below it is what every server of a version comes with. */
+const FIRST_OID = 16_384;
+
+/** Of all schemas but those that hold one session's temporary things, or the storage of others. */
+const LASTING = "^(?!pg_toast|pg_temp)";
+
+/** What was made here, in whichever schema: what guards, or opens, a table can be in any. */
+export const relationsOf = (sql: Sql) => sql`
+  select pg_class.oid, nspname, relname, relkind, relowner, relacl, reloptions, relrowsecurity, relforcerowsecurity
+  from pg_class
+  join pg_namespace on pg_namespace.oid = relnamespace
+  where pg_class.oid >= ${FIRST_OID} and nspname ~ ${LASTING}`;
+
+/** As of relations; a superuser may put one into pg_catalog too. */
+export const functionsOf = (sql: Sql) => sql`
+  select pg_proc.oid, nspname, proname, proowner, proacl, prokind
+  from pg_proc
+  join pg_namespace on pg_namespace.oid = pronamespace
+  where pg_proc.oid >= ${FIRST_OID} and nspname ~ ${LASTING}`;
+
+/** `public` comes with the server, but is ours. */
+export const schemasOf = (sql: Sql) => sql`
+  select oid, nspname, nspowner, nspacl
+  from pg_namespace
+  where (oid >= ${FIRST_OID} or nspname = 'public') and nspname ~ ${LASTING}`;
+
 interface Line {
   line: string;
 }
@@ -29,24 +55,22 @@ function linesOf(rows: readonly Line[]): string[] {
 async function readGrants(sql: Sql): Promise<Line[]> {
   return await sql<Line[]>`
     with held as (
-      select format('relation %I', relname) as what, relowner as owner,
+      select format('relation %I.%I', nspname, relname) as what, relowner as owner,
         coalesce(relacl, acldefault(case relkind when 'S' then 's'::"char" else 'r' end, relowner)) as acl
-      from pg_class
-      where relnamespace = 'public'::regnamespace and relkind in ('r', 'p', 'v', 'm', 'S', 'f')
+      from (${relationsOf(sql)}) as relation
+      where relkind in ('r', 'p', 'v', 'm', 'S', 'f')
       union all
-      select format('column %I.%I', relname, attname), relowner, attacl
+      select format('column %I.%I.%I', nspname, relname, attname), relowner, attacl
       from pg_attribute
-      join pg_class on pg_class.oid = attrelid
-      where relnamespace = 'public'::regnamespace and attacl is not null and not attisdropped
+      join (${relationsOf(sql)}) as relation on relation.oid = attrelid
+      where attacl is not null and not attisdropped
       union all
-      select format('function %I(%s)', proname, pg_get_function_identity_arguments(pg_proc.oid)),
+      select format('function %I.%I(%s)', nspname, proname, pg_get_function_identity_arguments(oid)),
         proowner, coalesce(proacl, acldefault('f', proowner))
-      from pg_proc
-      where pronamespace = 'public'::regnamespace
+      from (${functionsOf(sql)}) as function
       union all
       select format('schema %I', nspname), nspowner, coalesce(nspacl, acldefault('n', nspowner))
-      from pg_namespace
-      where nspname = 'public'
+      from (${schemasOf(sql)}) as schema
       union all
       select 'database', datdba, coalesce(datacl, acldefault('d', datdba))
       from pg_database
@@ -89,11 +113,7 @@ async function readGrants(sql: Sql): Promise<Line[]> {
 
 async function readGuards(sql: Sql): Promise<Line[]> {
   return await sql<Line[]>`
-    with ours as (
-      select oid, relname, relkind, relrowsecurity, relforcerowsecurity
-      from pg_class
-      where relnamespace = 'public'::regnamespace
-    )
+    with ours as (${relationsOf(sql)})
     select format('%s; enabled %s', pg_get_triggerdef(pg_trigger.oid), tgenabled) as line
     from pg_trigger
     join ours on ours.oid = tgrelid
@@ -103,11 +123,12 @@ async function readGuards(sql: Sql): Promise<Line[]> {
     from pg_event_trigger
     union all
     select pg_get_functiondef(oid)
-    from pg_proc
-    where pronamespace = 'public'::regnamespace and prokind in ('f', 'p')
+    from (${functionsOf(sql)}) as function
+    where prokind <> 'a'
     union all
     select format(
-      'policy %I on %I for %s to %s using %s check %s; permissive %s', polname, relname, polcmd,
+      'policy %I on %I.%I for %s to %s using %s check %s; permissive %s',
+      polname, nspname, relname, polcmd,
       (
         select string_agg(name, ', ' order by name collate "C")
         from unnest(polroles) as role
@@ -118,11 +139,13 @@ async function readGuards(sql: Sql): Promise<Line[]> {
     from pg_policy
     join ours on ours.oid = polrelid
     union all
-    select format('row security of %I: %s, forced %s', relname, relrowsecurity, relforcerowsecurity)
+    select format('row security of %I.%I: %s, forced %s', nspname, relname, relrowsecurity, relforcerowsecurity)
     from ours
     where relkind in ('r', 'p')
     union all
-    select format('constraint %I on %I: %s', conname, relname, pg_get_constraintdef(pg_constraint.oid))
+    select format(
+      'constraint %I on %I.%I: %s', conname, nspname, relname, pg_get_constraintdef(pg_constraint.oid)
+    )
     from pg_constraint
     join ours on ours.oid = conrelid
     union all
@@ -131,11 +154,11 @@ async function readGuards(sql: Sql): Promise<Line[]> {
     join ours on ours.oid = indrelid
     where indisunique
     union all
-    select format('view %I: %s', relname, pg_get_viewdef(oid))
+    select format('view %I.%I with %s: %s', nspname, relname, reloptions, pg_get_viewdef(oid))
     from ours
     where relkind in ('v', 'm')
     union all
-    select format('rule %I on %I: %s', rulename, relname, pg_get_ruledef(pg_rewrite.oid))
+    select format('rule %I on %I.%I: %s', rulename, nspname, relname, pg_get_ruledef(pg_rewrite.oid))
     from pg_rewrite
     join ours on ours.oid = ev_class
     where rulename <> '_RETURN'`;

@@ -19,6 +19,7 @@ let whole: Awaited<ReturnType<typeof readGuards>>;
 const ROWS = `
   insert into entries (log, index, kind, at, prev, leaf, bytes)
   values ('${LOG}', 0, 'log', now(), decode(repeat('00', 32), 'hex'), decode(repeat('01', 32), 'hex'), 'x');
+  insert into heads values ('${LOG}', 1, 'x', now(), 0);
   insert into jobs values ('${LOG}', 'hosted', 1, 1, 'x');
   insert into reports (log, kid, counter, digest, index, code, recorded)
   values ('${LOG}', 'k', 1, 'x', 1, 'accepted', 1);
@@ -249,3 +250,55 @@ test("AC-12: another tenant's rows, once row security is off", async () => {
   expect((await readGuards(db.reader)).triggers_sha256).not.toBe(whole.triggers_sha256);
   await db.owner`alter table adjustments enable row level security`;
 });
+
+test("AC-12: another log's head, once a tenant's view forgets whose it is", async () => {
+  const [view] = await db.owner<[{ text: string }]>`
+    select pg_get_viewdef('tenant.heads'::regclass) as text`;
+  const seen = async (): Promise<number> => {
+    return await db.reader.begin(async (tx) => {
+      await asViewer(tx, { log: "b".repeat(32), namespaces: "*" });
+      return (await tx`select from heads`).length;
+    });
+  };
+  expect(await seen()).toBe(0);
+  await db.owner`create or replace view tenant.heads as select * from public.heads`;
+  expect(await seen()).toBeGreaterThan(0);
+  expect((await readGuards(db.reader)).triggers_sha256).not.toBe(whole.triggers_sha256);
+  await db.owner.unsafe(`create or replace view tenant.heads as ${view.text}`);
+  expect((await readGuards(db.reader)).triggers_sha256, "its barrier").not.toBe(
+    whole.triggers_sha256,
+  );
+  await db.owner`alter view tenant.heads set (security_barrier)`;
+});
+
+test("AC-12: everybody's entries, in a view that is made for viewers", async () => {
+  await db.owner`create view tenant.all_entries as select * from public.entries`;
+  await db.owner`grant select on tenant.all_entries to minutebook_viewer`;
+  const { grants_sha256, triggers_sha256 } = await readGuards(db.reader);
+  expect(grants_sha256).not.toBe(whole.grants_sha256);
+  expect(triggers_sha256).not.toBe(whole.triggers_sha256);
+  await db.owner`drop view tenant.all_entries`;
+});
+
+test.each(["aside", "pg_catalog"])(
+  "AC-4: entries deleted by the service, through a function of schema %s with another's rights",
+  async (schema) => {
+    const name = `${schema}.delete_entries()`;
+    await db.superuser`create schema if not exists aside`;
+    await db.superuser`grant usage on schema aside to minutebook_writer`;
+    await db.superuser.unsafe(`
+      create function ${name} returns void language plpgsql security definer as $$
+      begin
+        alter table public.entries disable trigger entries_append_only;
+        delete from public.entries;
+        alter table public.entries enable always trigger entries_append_only;
+      end $$`);
+    expect(await goesThrough(db.writer, (tx) => tx.unsafe(`select ${name}`))).toBe("goes through");
+    expect(await seenAtStart()).toBe(true);
+    const { grants_sha256, triggers_sha256 } = await readGuards(db.reader);
+    expect(grants_sha256).not.toBe(whole.grants_sha256);
+    expect(triggers_sha256).not.toBe(whole.triggers_sha256);
+    await db.superuser.unsafe(`drop function ${name}`);
+    await db.superuser`drop schema if exists aside`;
+  },
+);

@@ -126,6 +126,39 @@ test("a role that may create in the database is refused", async () => {
   expect(await reasons(sql)).toEqual([`it may create in database ${databaseName()}`]);
 });
 
+test("a role that may create in another schema is refused", async () => {
+  await db.superuser`create schema aside`;
+  await db.superuser.unsafe(`grant create on schema aside, tenant to ${role}`);
+  expect(await reasons(sql)).toEqual([
+    "it may create in schema aside",
+    "it may create in schema tenant",
+  ]);
+  await db.superuser.unsafe(`alter schema aside owner to ${role}`);
+  expect(await reasons(sql)).toContain("it owns schema aside");
+  await db.superuser`drop schema aside`;
+});
+
+test.each<[string, string, string, boolean]>([
+  ["that it may execute", "void", "", true],
+  ["that it may not execute", "void", "revoke execute on function aside.lent from public", false],
+  [
+    "that a trigger fires",
+    "trigger",
+    `revoke execute on function aside.lent from public;
+     create trigger lent after insert on entries for each statement execute function aside.lent()`,
+    true,
+  ],
+  ["of an event trigger", "event_trigger", "", false],
+])("a function with another's rights %s", async (_, returns, then, refused) => {
+  await db.superuser`create schema aside`;
+  await db.superuser.unsafe(`
+    create function aside.lent() returns ${returns} language plpgsql security definer as 'begin end';
+    ${then}`);
+  const found = ["it may run aside.lent() with the rights of postgres"];
+  expect(await reasons(sql)).toEqual(refused ? found : []);
+  await db.superuser`drop schema aside cascade`;
+});
+
 const GUARDED = [
   ...["entries", "jobs", "reports", "keys", "checkpoints", "cosignatures", "first_keys"],
   ...["access_log", "access_reviews", "barred_principals", "lifted_bars"],
