@@ -180,6 +180,8 @@ test.each<[string, object]>([
   ["no grants", { grants: [] }],
   ["the name of development's own", { issuer: "minutebook-local" }],
   ["a role that there is not", { grants: [{ ...ISSUER.grants[0], role: "root" }] }],
+  ["a role by name", { grants: [{ ...ISSUER.grants[0], claim: "preferred_username" }] }],
+  ["a role by an address", { grants: [{ ...ISSUER.grants[0], value: "anna@example.com" }] }],
   ["a log that is no log", { grants: [{ ...ISSUER.grants[0], logs: ["all"] }] }],
   [
     "a grant that is silent about namespaces",

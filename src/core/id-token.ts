@@ -23,7 +23,7 @@ export const ID_TOKEN_AGE_SECONDS = 600;
 const Seconds = z.int().min(0).max(253_402_300_799); // the last second of the year 9999
 const Texts = z.union([NonEmptyText, z.array(NonEmptyText).max(32)]);
 
-/** Nothing that could be a person's name (§5.1); a mapping may name others. */
+/** Nothing that could be a person's name (§5.1); a mapping may name others, and new ones no such either. */
 const CLAIMS = {
   iss: NonEmptyText,
   sub: NonEmptyText,
@@ -96,6 +96,36 @@ export function judgeIdToken(
 /** A subject is opaque; one like this is somebody's name, or that of a machine (`client@clients`). */
 export function isAddress(subject: string): boolean {
   return subject.includes("@");
+}
+
+/** The profile of whoever signs in (OpenID Connect Core §§5.1, 5.4). */
+const PROFILE_CLAIMS: readonly string[] = [
+  "name",
+  "given_name",
+  "family_name",
+  "middle_name",
+  "nickname",
+  "preferred_username",
+  "profile",
+  "picture",
+  "website",
+  "email",
+  "email_verified",
+  "gender",
+  "birthdate",
+  "zoneinfo",
+  "locale",
+  "phone_number",
+  "phone_number_verified",
+  "address",
+];
+
+/**
+ * Whether a role goes by what could be somebody's name: it would stand in the mapping, and in each approver's
+ * token. Asked of what is new: what stands on a log stays what it is.
+ */
+export function goesByName({ claim, value }: Pick<MappedRole, "claim" | "value">): boolean {
+  return PROFILE_CLAIMS.includes(claim) || isAddress(value);
 }
 
 export function personOf({ iss, sub }: Pick<IdTokenClaims, "iss" | "sub">): Person {

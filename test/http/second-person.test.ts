@@ -67,6 +67,22 @@ test("an approver whom this service cannot verify is none", async () => {
   expect(coded(answer)).toEqual([409, "approver-needed"]);
 });
 
+test.each([
+  ["email", "finance"],
+  ["name", "Anna Example"],
+  ["preferred_username", "anna"],
+  ["groups", "anna@example.com"],
+])("a mapping by %s, here %s, comes onto no log", async (claim, value) => {
+  const [standing, size] = [await desk.grants(), (await desk.entries()).length];
+  const named = { claim, issuer: desk.issuer.name, namespaces: "*", role: "auditor", value };
+  const content = { grants: [...standing, named] };
+  expect(coded(await desk.propose({ action: "role_mapping", content }))).toEqual([
+    400,
+    "invalid-request",
+  ]);
+  expect((await desk.entries()).length).toBe(size);
+});
+
 test("what would take another thing's place than the approver was shown is not approved", async () => {
   const grants = await desk.grants();
   const without = (role: string) => ({ grants: grants.filter((grant) => grant.role !== role) });

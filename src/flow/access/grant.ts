@@ -1,6 +1,7 @@
 /** What somebody may do: roles on logs, and for viewers on namespaces of them. */
 import { z } from "zod";
 import { ROLES } from "../../core/control.ts";
+import { goesByName } from "../../core/id-token.ts";
 import { IntegerText, LogId } from "../../core/unit.ts";
 
 export const Role = z.enum(ROLES);
@@ -24,10 +25,16 @@ export const Scope = Bare.refine(isKept);
 export type Scope = z.infer<typeof Scope>;
 
 /** As configured: a claim's value gives a role on some logs, and for viewers on some namespaces of them. */
-export const Grant = Bare.extend({ claim: z.string().min(1), value: z.string() }).refine(isKept, {
-  path: ["namespaces"],
-  error: "only a viewer can be bound to namespaces",
-});
+export const Grant = Bare.extend({ claim: z.string().min(1), value: z.string() })
+  .refine(isKept, {
+    path: ["namespaces"],
+    error: "only a viewer can be bound to namespaces",
+  })
+  // New logs begin with it.
+  .refine((grant) => !goesByName(grant), {
+    path: ["claim"],
+    error: "a role goes by no name and no address of a person",
+  });
 export type Grant = z.infer<typeof Grant>;
 
 /** A role that somebody holds. */

@@ -5,9 +5,10 @@
 import { type Content, hasApprover } from "../../core/approval.ts";
 import type { Action, MappedRole } from "../../core/control.ts";
 import type { Body } from "../../core/entry.ts";
+import { goesByName } from "../../core/id-token.ts";
 import { assertFollows, assertOutside } from "../../core/pack.ts";
 import type { Prefix } from "../../core/prefix.ts";
-import { Problem } from "../../core/problem.ts";
+import { misshapen, Problem } from "../../core/problem.ts";
 import { Tracking } from "../../core/unit.ts";
 import { readAccountVersions } from "../../store/accounts.ts";
 import type { Transaction } from "../../store/connect.ts";
@@ -68,6 +69,8 @@ export const RULES_BESIDE: { readonly [A in Action]?: Rule<A> } = {
     assertFollows(found && decodedAs("pack", found.bytes).body, body);
   },
   role_mapping: async ({ prefix, issuers }, { grants }) => {
+    // Not of `admit`, which is asked of mappings that stand, too.
+    if (grants.some(goesByName)) misshapen("role_mapping", "grants");
     if (prefix.control === "dual") assertReachable(issuers, grants);
   },
 };
