@@ -7,7 +7,7 @@ import { ED25519_TORSION_SUBGROUP, ed25519 } from "@noble/curves/ed25519.js";
 import { bytesToNumberLE, hexToBytes, numberToBytesLE } from "@noble/curves/utils.js";
 import { sha512 } from "@noble/hashes/sha2.js";
 import { sha256 } from "./hash.ts";
-import { byteAt, concat, encodeBase64url, encodeUtf8, equal } from "./text.ts";
+import { byteAt, concat, encodeBase64url, encodeHex, encodeUtf8, equal } from "./text.ts";
 
 /** A library's opinion: 64-byte signature, message, 32-byte key. Answers false rather than throw. */
 export type Verify = (signature: Uint8Array, message: Uint8Array, publicKey: Uint8Array) => boolean;
@@ -26,13 +26,22 @@ const SMALL_ORDER = [
 /** Without the sign of x, which is the highest bit of an encoding. */
 const Y_OF_LAST_BYTE = 0x7f;
 
+/** Answers that are kept: of far more keys than a log has at a time. */
+const ADMITTED_MAX = 10_000;
+const admitted = new Map<string, boolean>();
+
 /**
  * May this key be enrolled? 32 bytes that encode a point canonically (RFC 8032 §5.1.3), in the
- * prime-order subgroup and not its identity. Costs a scalar multiplication: asked once for a key.
+ * prime-order subgroup and not its identity. Costs a scalar multiplication, once for a key: every
+ * checkpoint, and every audit of a log, names the same few again.
  */
 export function admissibleKey(publicKey: Uint8Array): boolean {
-  const point = decodePoint(publicKey);
-  return point !== undefined && !point.is0() && point.isTorsionFree();
+  if (publicKey.length !== 32) return false;
+  const name = encodeHex(publicKey);
+  const answer = admitted.get(name) ?? isOfPrimeOrder(publicKey);
+  if (admitted.size >= ADMITTED_MAX) admitted.clear();
+  admitted.set(name, answer);
+  return answer;
 }
 
 /** 64 bytes, S below the group order, R no encoding of a point of small order. Compares bytes only. */
@@ -73,6 +82,11 @@ export const verifyByPoints: Verify = (signature, message, publicKey) => {
 export function thumbprint(publicKey: Uint8Array): string {
   const jwk = `{"crv":"Ed25519","kty":"OKP","x":"${encodeBase64url(publicKey)}"}`;
   return encodeBase64url(sha256(encodeUtf8(jwk)));
+}
+
+function isOfPrimeOrder(publicKey: Uint8Array): boolean {
+  const point = decodePoint(publicKey);
+  return point !== undefined && !point.is0() && point.isTorsionFree();
 }
 
 function decodePoint(bytes: Uint8Array): InstanceType<typeof Point> | undefined {
