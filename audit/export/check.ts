@@ -17,9 +17,9 @@ import type { ExportFile } from "./export-file.ts";
 import { checkFocus } from "./focus/check.ts";
 import { openPriceList, type Priced } from "./focus/price-list.ts";
 import { bookOf, givenRows } from "./given.ts";
-import { BESIDE_THE_LOG, CREDITS, columnsOf, openManifest } from "./manifest.ts";
+import { BESIDE_THE_LOG, CREDITS, columnsOf, misfitsIn, openManifest } from "./manifest.ts";
 import { Totals } from "./totals.ts";
-import { OTHER_COLUMNS, THE_LOG_IS_SILENT, type Unchecked } from "./unchecked.ts";
+import { OTHER_COLUMNS, OTHER_PARAMETERS, THE_LOG_IS_SILENT, type Unchecked } from "./unchecked.ts";
 import { Unreadable } from "./unreadable.ts";
 
 export interface CheckOptions extends NewestOptions {
@@ -137,6 +137,12 @@ async function compareContent(
   };
   const giving = { ...comparing, onLog };
   const { name } = manifest;
+  const misfits = misfitsIn(manifest);
+  if (misfits.length > 0) {
+    const detail = `${name} with what it does not have, or without what it needs: ${misfits.join(", ")}`;
+    findings.add("export-manifest", {}, detail);
+    return [{ columns: manifest.columns, why: OTHER_PARAMETERS }];
+  }
   if (name === "focus") {
     return await checkFocus(await bookOf(proven, giving), comparing, findings);
   }

@@ -1,6 +1,6 @@
 /** An export's manifest: whose word it is, and which columns its file must have. */
 import type { Verify } from "../../src/core/ed25519.ts";
-import { exportText, Manifest } from "../../src/core/export/manifest.ts";
+import { exportText, Manifest, MEMBERS } from "../../src/core/export/manifest.ts";
 import { type Column, TABLES, type TableName } from "../../src/core/export/tables.ts";
 import { parseCanonical } from "../../src/core/json.ts";
 import { openNote, type Vkey } from "../../src/core/note.ts";
@@ -33,28 +33,40 @@ export function openManifest(
   return signed ? manifest : "its note is of another manifest";
 }
 
-/** Of the directory of names, which is no part of the log. */
-const NAMES: readonly Column[] = ["namespace_name", "project_name", "runner_name"].map((name) => {
-  return { name, type: "text", nullable: true };
-});
+/** Members that such a file is never asked for with, and those that it cannot do without. */
+export function misfitsIn({ name, parameters }: Manifest): string[] {
+  const own = MEMBERS[name];
+  const missing = Object.keys(own).filter((member) => {
+    return own[member as keyof typeof own] === "needed" && !(member in parameters);
+  });
+  return [...Object.keys(parameters).filter((member) => !(member in own)), ...missing];
+}
+
+/** Of the directory of names, which is no part of the log: one for each kind of number that a file has. */
+const NAMES: readonly { column: Column; of: readonly string[] }[] = [
+  { column: nameColumn("namespace_name"), of: ["namespace_id", "root_namespace_id"] },
+  { column: nameColumn("project_name"), of: ["project_id"] },
+  { column: nameColumn("runner_name"), of: ["runner_id"] },
+];
 export const CREDITS: Column = { name: "credits", type: "decimal", places: 10 };
 
 /** The log's columns come first; undefined where the manifest names others than what was asked for has. */
 export function columnsOf({ columns, name, parameters }: Manifest): readonly Column[] | undefined {
   if (name === "focus") return undefined;
   const own: readonly Column[] = TABLES[name satisfies TableName];
-  const more = [
+  const named = NAMES.filter(({ of }) => own.some((column) => of.includes(column.name)));
+  const all = [
+    ...own,
     ...(parameters.credit_minutes === undefined ? [] : [CREDITS]),
-    ...(parameters.names ? NAMES : []),
+    ...(parameters.names ? named.map(({ column }) => column) : []),
   ];
-  const named = columns
-    .slice(own.length)
-    .map((each) => more.find((column) => column.name === each));
-  const credited = named.includes(CREDITS) === (parameters.credit_minutes !== undefined);
-  const fits = credited && own.every((column, at) => column.name === columns[at]);
-  if (!named.every((column) => column !== undefined)) return undefined;
-  return fits && new Set(columns).size === columns.length ? [...own, ...named] : undefined;
+  const fits = columns.length === all.length && all.every(({ name }, at) => name === columns[at]);
+  return fits ? all : undefined;
 }
 
 /** Columns that the log does not give. */
-export const BESIDE_THE_LOG: ReadonlySet<string> = new Set(NAMES.map(({ name }) => name));
+export const BESIDE_THE_LOG: ReadonlySet<string> = new Set(NAMES.map(({ column }) => column.name));
+
+function nameColumn(name: string): Column {
+  return { name, type: "text", nullable: true };
+}

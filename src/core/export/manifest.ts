@@ -12,7 +12,7 @@ import {
   Platform,
   PositiveText,
 } from "../unit.ts";
-import { EXPORT_NAMES, FORMATS } from "./tables.ts";
+import { EXPORT_NAMES, type ExportName, FORMATS } from "./tables.ts";
 
 /** What an export is asked for with, beside its name, its format and as of what. */
 export const Parameters = z.strictObject({
@@ -30,6 +30,26 @@ export const Parameters = z.strictObject({
   prices_sha256: HashText.exactOptional(),
 });
 export type Parameters = z.infer<typeof Parameters>;
+type Member = keyof Parameters;
+
+/** What a file is asked for with; a member that is not here it does not have. */
+export const MEMBERS: Readonly<Record<ExportName, Partial<Record<Member, "needed" | "possible">>>> =
+  {
+    account_map: { names: "possible" },
+    allocation: { month: "needed", names: "possible" },
+    entries: { from: "possible", names: "possible" },
+    focus: {
+      month: "needed",
+      names: "possible",
+      focus_version: "possible",
+      prices_sha256: "possible",
+    },
+    monthly_hosted_runner: { month: "possible", names: "possible" },
+    monthly_namespace: { month: "possible", names: "possible" },
+    monthly_project: { month: "possible", names: "possible" },
+    pack_rollforward: { month: "needed", names: "possible" },
+    portal: { month: "needed", names: "possible", credit_minutes: "possible" },
+  };
 
 export const Manifest = z.strictObject({
   as_of: IntegerText,

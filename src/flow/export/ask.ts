@@ -1,6 +1,6 @@
 /** An export is asked for: what can be wrong with it is said at once, and the rest is made behind it. */
 import { z } from "zod";
-import { Parameters } from "../../core/export/manifest.ts";
+import { MEMBERS, Parameters } from "../../core/export/manifest.ts";
 import { EXPORT_NAMES, type ExportName, FORMATS } from "../../core/export/tables.ts";
 import { canonical } from "../../core/json.ts";
 import type { Prices } from "../../core/price.ts";
@@ -80,26 +80,6 @@ export function newRow({ clock, random }: Asking, { size, root }: Covering): Fre
   const id = encodeHex(random(ID_BYTES));
   return { id, asked_at: new Date(clock.now()), checkpoint_size: size, checkpoint_root: root };
 }
-
-type Member = keyof Parameters;
-
-/** What a file is asked for with; a member that is not here it does not have. */
-const MEMBERS: Readonly<Record<ExportName, Partial<Record<Member, "needed" | "possible">>>> = {
-  account_map: { names: "possible" },
-  allocation: { month: "needed", names: "possible" },
-  entries: { from: "possible", names: "possible" },
-  focus: {
-    month: "needed",
-    names: "possible",
-    focus_version: "possible",
-    prices_sha256: "possible",
-  },
-  monthly_hosted_runner: { month: "possible", names: "possible" },
-  monthly_namespace: { month: "possible", names: "possible" },
-  monthly_project: { month: "possible", names: "possible" },
-  pack_rollforward: { month: "needed", names: "possible" },
-  portal: { month: "needed", names: "possible", credit_minutes: "possible" },
-};
 
 export function isOfMonth(name: ExportName): boolean {
   return MEMBERS[name].month !== undefined;

@@ -1,7 +1,7 @@
 /** What leaves for finance follows from the log, cell by cell; whatever does not is named by row and column. */
-import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Parameters } from "../../../src/core/export/manifest.ts";
 import {
   type Column,
   FORMATS,
@@ -12,16 +12,8 @@ import {
 import { auditFiles, filesOf, vkeyText } from "../archive.ts";
 import { command, type Ended, openHome, store } from "../command.ts";
 import type { TestLog } from "../log.ts";
-import {
-  type Asked,
-  CLOSED,
-  type Exported,
-  exported,
-  honestRows,
-  OPEN,
-  richLog,
-  signed,
-} from "./case.ts";
+import { type Asked, CLOSED, type Exported, exported, honestRows, OPEN, richLog } from "./case.ts";
+import { checked, resignedBy } from "./checking.ts";
 
 const home = openHome();
 afterAll(() => home.remove());
@@ -33,25 +25,13 @@ beforeAll(() => {
   store(archive, filesOf(log, [20, log.size]));
 });
 
-let written = 0;
-
-async function check({ file, json, note }: Exported, ...more: string[]): Promise<Ended> {
-  written += 1;
-  const at = (name: string): string => join(home.folder, `${written}.${name}`);
-  writeFileSync(at("file"), file);
-  writeFileSync(at("json"), json);
-  writeFileSync(at("note"), note);
-  const manifest = ["--manifest", at("json"), "--note", at("note")];
-  return await command(
-    "check-export",
-    at("file"),
-    archive,
-    ...manifest,
-    "--vkey",
-    vkeyText(),
-    ...more,
-  );
-}
+const check = (made: Exported, ...more: string[]): Promise<Ended> =>
+  checked({ folder: home.folder, archive }, made, more);
+const resigned = (
+  made: Exported,
+  file: Uint8Array,
+  said: Partial<Exported["manifest"]> = {},
+): Exported => resignedBy(log, made, file, said);
 
 const NAMES = Object.keys(TABLES) as TableName[];
 const OF_MONTH: readonly TableName[] = ["allocation", "pack_rollforward", "portal"];
@@ -79,19 +59,11 @@ test.each(CASES)("%s is what the log gives", async (_, asked) => {
   expect(ended).toMatchObject({ exit: 0, out: expect.stringContaining("SAME") });
 });
 
+const PORTAL = { name: "portal", parameters: { month: CLOSED } } as const;
+const LIST = `${"A".repeat(43)}=`;
 const text = ({ file }: Exported): string => Buffer.from(file).toString("utf8");
 const lines = (made: Exported): string[] => text(made).split("\r\n").slice(0, -1);
 const joined = (rows: readonly string[]): Buffer => Buffer.from(`${rows.join("\r\n")}\r\n`);
-
-/** As if the service itself had signed it so. */
-function resigned(
-  { manifest }: Exported,
-  file: Uint8Array,
-  said: Partial<Exported["manifest"]> = {},
-): Exported {
-  const { bytes, sha256, ...rest } = manifest;
-  return signed(log, file, { ...rest, ...said });
-}
 
 const PLANTED: [string, string, (rows: readonly string[]) => readonly string[]][] = [
   [
@@ -119,7 +91,7 @@ const PLANTED: [string, string, (rows: readonly string[]) => readonly string[]][
 ];
 
 test.each(PLANTED)("%s is found, whoever signed it", async (_, said, plant) => {
-  const made = await exported(log, { name: "portal", parameters: { month: CLOSED } });
+  const made = await exported(log, PORTAL);
   const rows = lines(made);
   const planted = joined(plant(rows));
   expect(planted.equals(Buffer.from(made.file))).toBe(false);
@@ -129,6 +101,19 @@ test.each(PLANTED)("%s is found, whoever signed it", async (_, said, plant) => {
   const ended = await check(resigned(made, planted));
   expect(ended).toMatchObject({ exit: 1, out: expect.stringContaining(said) });
   expect(ended.out).not.toContain("export-file");
+});
+
+test.each<[string, (text: string) => string]>([
+  ["guards taken away", (text) => text.replaceAll("'=", "=").replaceAll("''", "'")],
+  ["a guard before a number", (text) => text.replace(",90000,", ",'90000,")],
+  ["quotes that nothing needs", (text) => text.replace(",90000,", ',"90000",')],
+  ["no last line end", (text) => text.slice(0, -2)],
+])("CSV with %s has the same cells and is another file, whoever signed it", async (_, plant) => {
+  const made = await exported(log, PORTAL);
+  const planted = plant(text(made));
+  expect(planted).not.toBe(text(made));
+  const out = expect.stringContaining("its cells are not written as such a file has them");
+  expect(await check(resigned(made, Buffer.from(planted)))).toMatchObject({ exit: 1, out });
 });
 
 test("one row at fault is one finding, and its neighbours are none", async () => {
@@ -190,6 +175,20 @@ test.each([
   const made = await exported(log, { name: "entries" });
   const ended = await check(resigned(made, made.file, said));
   expect(ended).toMatchObject({ exit: 1, out: expect.stringContaining(code) });
+});
+
+test.each<[string, TableName, Parameters, string]>([
+  ["an entry to begin with", "portal", { month: CLOSED, from: "1" }, "needs: from"],
+  ["a price list", "portal", { month: CLOSED, prices_sha256: LIST }, "needs: prices_sha256"],
+  ["a version of FOCUS", "portal", { month: CLOSED, focus_version: "9" }, "needs: focus_version"],
+  ["credits, of every entry", "entries", { credit_minutes: "1" }, "needs: credit_minutes"],
+  ["no month", "portal", {}, "needs: month"],
+  ["names, and no column of names", "portal", { month: CLOSED, names: true }, "other columns"],
+])("a manifest with %s, where such a file is none, is found", async (_, name, parameters, said) => {
+  const made = await exported(log, name === "portal" ? PORTAL : { name });
+  const range = { from: parameters.from ?? "0", to: made.manifest.as_of };
+  const ended = await check(resigned(made, made.file, { parameters, range }));
+  expect(ended).toMatchObject({ exit: 1, out: expect.stringContaining(said) });
 });
 
 test("a manifest that nobody signed, or that was signed for another, is no manifest", async () => {
