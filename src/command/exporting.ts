@@ -13,7 +13,7 @@ import type { ServiceVersion } from "../flow/log/announce.ts";
 import { connect } from "../store/connect.ts";
 import { openExports } from "../store/export-location.ts";
 import type { Logger } from "../telemetry.ts";
-import { openTrouble } from "./trouble.ts";
+import { openTrouble, type Trouble } from "./trouble.ts";
 
 const ROUND_MS = 5_000;
 
@@ -27,6 +27,8 @@ type Options = Omit<Delivering, "holds" | "onFailure" | "open"> & {
   random: Random;
   service: ServiceVersion;
   log: Logger;
+  /** Between two looks at what is due. */
+  roundMs?: number;
 };
 
 export async function startExporting(options: Options): Promise<void> {
@@ -40,30 +42,34 @@ export async function startExporting(options: Options): Promise<void> {
     onFailure: making.failed,
     onRound: making.roundEnded,
   });
-  await Promise.all([made, scheduleLoop({ ...options, holds })]);
+  await Promise.all([made, ...scheduleLoops({ ...options, holds })]);
   await holds.end({ timeout: END_SECONDS });
 }
 
-/** Each step by itself: a target that is away keeps no export from being asked for, and none from its end. */
-async function scheduleLoop(options: Options & Pick<Delivering, "holds">): Promise<void> {
-  const { exports, log, signal } = options;
+/** Each by itself: a place that is away keeps no export from being asked for, and none from its end. */
+function scheduleLoops(options: Options & Pick<Delivering, "holds">): Promise<void>[] {
+  const { exports, log } = options;
+  const schedule = openTrouble(log, "exports, schedule");
   const delivery = openTrouble(log, "exports, delivery");
-  const onFailure = delivery.failed;
-  const steps = [
-    {
-      trouble: openTrouble(log, "exports, schedule"),
-      run: () => askDue({ ...options, ...exports, closingSet: CLOSING_SET }),
-    },
-    { trouble: delivery, run: () => deliverDue({ ...options, open: openExports, onFailure }) },
-    { trouble: openTrouble(log, "exports, end"), run: () => expireDue({ ...options, ...exports }) },
+  const end = openTrouble(log, "exports, end");
+  const delivering = { ...options, open: openExports, onFailure: delivery.failed };
+  return [
+    rounds(options, schedule, () => askDue({ ...options, ...exports, closingSet: CLOSING_SET })),
+    rounds(options, delivery, () => deliverDue(delivering)),
+    rounds(options, end, () => expireDue({ ...options, ...exports })),
   ];
+}
+
+async function rounds(
+  { roundMs = ROUND_MS, signal }: Pick<Options, "roundMs" | "signal">,
+  trouble: Trouble,
+  run: () => Promise<void>,
+): Promise<void> {
   // First the rest: nothing of this is in a hurry when a service starts.
   for (;;) {
-    await delay(ROUND_MS, undefined, { signal }).catch(() => undefined);
+    await delay(roundMs, undefined, { signal }).catch(() => undefined);
     if (signal.aborted) return;
-    for (const { trouble, run } of steps) {
-      await run().catch(trouble.failed);
-      trouble.roundEnded();
-    }
+    await run().catch(trouble.failed);
+    trouble.roundEnded();
   }
 }

@@ -52,28 +52,28 @@ export function s3Exports(url: string, patience = PATIENCE): ExportFiles {
     ...(endpoint !== undefined && { endpoint }),
     forcePathStyle: pathStyle,
   });
-  const attempting: Place["attempting"] = (request) =>
-    keeping(persistently((abortSignal) => request({ abortSignal }), patience));
-  const placeOf = (path: string): Place => {
+  const placeOf = (path: string, stop?: AbortSignal): Place => {
     assertExportPath(path);
+    const attempting: Place["attempting"] = (request) =>
+      keeping(persistently((abortSignal) => request({ abortSignal }), patience, stop));
     return { client, at: { Bucket: bucket, Key: `${prefix}${path}` }, attempting };
   };
 
   return {
-    write: async (path, chunks) => await write(placeOf(path), chunks),
+    write: async (path, chunks, signal) => await write(placeOf(path, signal), chunks),
 
-    size: async (path) => await sizeOf(placeOf(path)),
+    size: async (path, signal) => await sizeOf(placeOf(path, signal)),
 
-    read: async function* (path, { from, to }) {
-      const place = placeOf(path);
+    read: async function* (path, { from, to }, signal) {
+      const place = placeOf(path, signal);
       for (let start = from; start < to; start += READ_BYTES) {
         yield await readRange(place, start, Math.min(start + READ_BYTES, to));
       }
     },
 
-    remove: async (path) => {
-      const { at, attempting: asking } = placeOf(path);
-      await asking((options) => client.send(new DeleteObjectCommand(at), options));
+    remove: async (path, signal) => {
+      const { at, attempting } = placeOf(path, signal);
+      await attempting((options) => client.send(new DeleteObjectCommand(at), options));
     },
   };
 }

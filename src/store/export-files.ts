@@ -1,17 +1,18 @@
 /** Where exports are kept: files that are there whole or not at all, and can be read from any byte on. */
 
+/** `signal` ends what a bucket is asked, and keeps it from being asked again; a folder is left to answer. */
 export interface ExportFiles {
   /**
    * Resolves when file and name are durable. Of a write that fails, or of a process that dies in it, nothing
    * is left under the name; what was there before is replaced. What `chunks` throws is thrown.
    */
-  write(path: string, chunks: AsyncIterable<Uint8Array>): Promise<void>;
+  write(path: string, chunks: AsyncIterable<Uint8Array>, signal?: AbortSignal): Promise<void>;
   /** In bytes; undefined where there is no such file, and the place is there. */
-  size(path: string): Promise<number | undefined>;
+  size(path: string, signal?: AbortSignal): Promise<number | undefined>;
   /** Bytes from … to−1. Nothing is opened before the first is asked for. */
-  read(path: string, range: ByteRange): AsyncGenerator<Uint8Array>;
+  read(path: string, range: ByteRange, signal?: AbortSignal): AsyncGenerator<Uint8Array>;
   /** One that is gone already is fine. */
-  remove(path: string): Promise<void>;
+  remove(path: string, signal?: AbortSignal): Promise<void>;
 }
 
 export interface ByteRange {

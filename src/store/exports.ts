@@ -1,5 +1,5 @@
 /** Table `exports`: what was asked for, by whom, and what became of it (migrations/0016). */
-import { plainColumn } from "./columns.ts";
+import { plainColumn, textColumn } from "./columns.ts";
 import type { Sql, Transaction } from "./connect.ts";
 
 type Reader = Sql | Transaction;
@@ -103,16 +103,17 @@ export async function listPending(sql: Reader, after: bigint, limit: number): Pr
     limit ${limit}`;
 }
 
-/** As `listPending`, of those that are done and of which no copy is where it has to go. */
+/** As `listPending`, of those that are done and of which no copy is where it has to go, but for some places. */
 export async function listUndelivered(
   sql: Reader,
-  after: bigint,
+  { after, except }: { after: bigint; except: readonly string[] },
   limit: number,
 ): Promise<ExportRow[]> {
   return await sql<ExportRow[]>`
     select ${sql(COLUMNS)}
     from exports
     where state = 'done' and deliver_to is not null and delivered_at is null and number > ${after}
+      and deliver_to <> all(${textColumn(except)}::text::text[])
     order by number
     limit ${limit}`;
 }

@@ -145,21 +145,26 @@ export function s3Client(config: S3ClientConfig): S3Client {
   });
 }
 
-/** @throws ArchiveError `archive-unavailable` with the last failure as its cause */
+/**
+ * @param stop ends the attempt that is under way, as the last one
+ * @throws ArchiveError `archive-unavailable` with the last failure as its cause
+ */
 export async function persistently<T>(
   request: (signal: AbortSignal) => Promise<T>,
   { attempts, attemptMs, pauseMs, totalMs }: S3Patience,
+  stop?: AbortSignal,
 ): Promise<T> {
   const end = performance.now() + totalMs;
   for (let attempt = 1; ; attempt += 1) {
     const leftMs = Math.max(0, Math.floor(end - performance.now()));
+    const late = AbortSignal.timeout(Math.min(attemptMs, leftMs));
     try {
-      return await request(AbortSignal.timeout(Math.min(attemptMs, leftMs)));
+      return await request(stop === undefined ? late : AbortSignal.any([late, stop]));
     } catch (error) {
       const pause = pauseMs * 2 ** (attempt - 1);
       const isLast = attempt === attempts || performance.now() + pause >= end;
-      if (isLast || !mayPass(error)) throw unavailable(error);
-      await delay(pause);
+      if (isLast || stop?.aborted || !mayPass(error)) throw unavailable(error);
+      await delay(pause, undefined, { signal: stop }).catch(() => undefined);
     }
   }
 }

@@ -136,7 +136,7 @@ test("exports are asked for, made, delivered and removed on one connection, with
   await deliverDue({ ...working, signal, open: async (to) => folderExports(to) });
   expect(await readdir(join(folder, "copies", desk.log))).toHaveLength(3);
   expect((await showExport(working, of)).state).toBe("done");
-  await expireDue({ ...working, keptMs: -1 });
+  await expireDue({ ...working, signal, keptMs: -1 });
   await expect(showExport(working, of)).rejects.toMatchObject({ code: "not-found" });
   expect(failures).toEqual([]);
 });

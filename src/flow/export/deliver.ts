@@ -2,7 +2,7 @@
 import { encodeUtf8 } from "../../core/text.ts";
 import type { Sql } from "../../store/connect.ts";
 import type { ExportFiles } from "../../store/export-files.ts";
-import { type ExportRow, listUndelivered, setDelivered } from "../../store/exports.ts";
+import { listUndelivered, setDelivered } from "../../store/exports.ts";
 import type { Clock } from "../clock.ts";
 import { type Held, holding } from "./hold.ts";
 import { type Exports, fileName, keptAt, noteFor, parseManifest } from "./read.ts";
@@ -20,38 +20,63 @@ export interface Delivering extends Exports {
   idleMs?: number;
 }
 
-/** All that is done and not delivered, the oldest first; what another process is copying is left to it. */
+/**
+ * All that is done and not delivered, the oldest first; what another process is copying is left to it. A place that
+ * takes nothing is asked once: what else goes there would wait as long, and what goes elsewhere behind it.
+ */
 export async function deliverDue(delivering: Delivering): Promise<void> {
-  const { onFailure, signal, sql } = delivering;
+  const { holds, idleMs, onFailure, signal, sql } = delivering;
+  const away = new Set<string>();
   for (let after = 0n; !signal.aborted; ) {
-    const [row] = await listUndelivered(sql, after, 1);
+    const [row] = await listUndelivered(sql, { after, except: [...away] }, 1);
     if (row === undefined) return;
     after = row.number;
-    await deliver(delivering, row).catch((error: unknown) => {
+    const copy = (held: Held): Promise<void> => copyHeld(delivering, held, away);
+    await holding(holds, row, copy, idleMs).catch((error: unknown) => {
       if (!signal.aborted) onFailure(error, row.log);
     });
   }
 }
 
-async function deliver(delivering: Delivering, listed: ExportRow): Promise<void> {
-  const { holds, idleMs } = delivering;
-  await holding(holds, listed, (held) => copyHeld(delivering, held), idleMs);
-}
-
 /** What another process has delivered since it was listed stays as it is. */
-async function copyHeld(delivering: Delivering, { tx, row, whileHeld }: Held): Promise<void> {
+async function copyHeld(
+  delivering: Delivering,
+  { tx, row, whileHeld }: Held,
+  away: Set<string>,
+): Promise<void> {
   const { clock, files, keyring, open, signal } = delivering;
   const { deliver_to: to, delivered_at, log, manifest } = row;
   if (delivered_at !== null) return;
   if (to === null || manifest === null) throw new Error("exports: nothing to deliver");
-  const target = await open(to);
   const note = await noteFor(keyring, row, manifest);
   const range = { from: 0, to: Number(parseManifest(manifest).bytes) };
   const path = `${log}/${fileName(row)}`;
-  await target.write(path, whileHeld(files.read(keptAt(row), range), signal));
-  await target.write(`${path}.manifest.json`, whole(manifest));
-  await target.write(`${path}.manifest.note`, whole(note));
+  const kept = watched(whileHeld(files.read(keptAt(row), range, signal), signal));
+  try {
+    const target = await open(to);
+    await target.write(path, kept.chunks, signal);
+    await target.write(`${path}.manifest.json`, whole(manifest), signal);
+    await target.write(`${path}.manifest.note`, whole(note), signal);
+  } catch (error) {
+    if (error !== kept.failure()) away.add(to);
+    throw error;
+  }
   await setDelivered(tx, row, new Date(clock.now()));
+}
+
+/** Tells what could not be read from what could not be written. */
+function watched(source: AsyncIterable<Uint8Array>) {
+  let failed: unknown;
+  return { chunks: chunks(), failure: () => failed };
+
+  async function* chunks(): AsyncGenerator<Uint8Array> {
+    try {
+      yield* source;
+    } catch (error) {
+      failed = error;
+      throw error;
+    }
+  }
 }
 
 async function* whole(text: string): AsyncGenerator<Uint8Array> {

@@ -12,6 +12,7 @@ export interface Expiring {
   clock: Clock;
   /** From when one was asked for. */
   keptMs: number;
+  signal: AbortSignal;
 }
 
 const BATCH = 100;
@@ -19,11 +20,12 @@ const BATCH = 100;
 const FAILED_MS = 3_600_000;
 
 /** The file first: a row without one is found again after a crash, and a file without its row never. */
-export async function expireDue({ sql, files, clock, keptMs }: Expiring): Promise<void> {
+export async function expireDue({ sql, files, clock, keptMs, signal }: Expiring): Promise<void> {
   const now = clock.now();
   const before = { asked: new Date(now - keptMs), failed: new Date(now - FAILED_MS) };
   for (const row of await listExpired(sql, before, BATCH)) {
-    await files.remove(keptAt(row)).catch((error: unknown) => {
+    if (signal.aborted) return;
+    await files.remove(keptAt(row), signal).catch((error: unknown) => {
       // What failed has no file, nor perhaps a folder yet: it is asked for again all the same.
       if (row.state !== "failed") throw error;
     });

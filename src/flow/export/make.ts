@@ -94,7 +94,7 @@ async function makeIn(
   const { format, name, parameters } = askedFor(row);
   const source = sources[name];
   if (source === undefined) throw new Error(`exports: nothing makes ${name}`);
-  await assertThere(tx, files);
+  await assertThere(tx, files, signal);
   const { log, as_of: asOf } = row;
   const origin = { tx, log, asOf, parameters };
   const bare = source(origin);
@@ -104,7 +104,7 @@ async function makeIn(
   const digest = createHash("sha256");
   let sha256 = "";
   let bytes = 0n;
-  await files.write(keptAt(row), hashed());
+  await files.write(keptAt(row), hashed(), signal);
   const { rows, totals } = await content.figures();
   const manifest: Manifest = {
     as_of: String(asOf),
@@ -142,9 +142,13 @@ async function makeIn(
  *
  * @throws ExportFilesError `exports-unavailable`
  */
-async function assertThere(tx: Transaction, files: ExportFiles): Promise<void> {
+async function assertThere(
+  tx: Transaction,
+  files: ExportFiles,
+  signal: AbortSignal,
+): Promise<void> {
   const done = await readNewestDone(tx);
-  if (done !== undefined) await files.size(keptAt(done));
+  if (done !== undefined) await files.size(keptAt(done), signal);
 }
 
 async function instanceOf(tx: Transaction, log: string): Promise<Manifest["instance"]> {

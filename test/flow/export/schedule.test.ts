@@ -2,7 +2,8 @@
 import { mkdir, mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test, vi } from "vitest";
+import { startExporting } from "../../../src/command/exporting.ts";
 import { type Delivering, deliverDue } from "../../../src/flow/export/deliver.ts";
 import { expireDue } from "../../../src/flow/export/expire.ts";
 import { make } from "../../../src/flow/export/make.ts";
@@ -11,6 +12,8 @@ import { askDue, Rule, type Scheduling } from "../../../src/flow/export/schedule
 import { folderExports } from "../../../src/store/export-files-folder.ts";
 import { openExports } from "../../../src/store/export-location.ts";
 import { listPending } from "../../../src/store/exports.ts";
+import { openLog } from "../../../src/telemetry.ts";
+import { startS3 } from "../../s3.ts";
 import { type Desk, leaves, openDesk } from "./making.ts";
 
 const DAY_MS = 86_400_000;
@@ -141,6 +144,44 @@ test("a copy is delivered with its manifest and note, once the place takes it, a
   await deliverDue(delivering(failures));
   expect(failures).toHaveLength(1);
   expect(await readdir(to)).not.toContain(desk.log);
+});
+
+test("a place that takes nothing is asked once in a round, and what goes elsewhere is delivered", async () => {
+  const away = join(target, "away", "exports");
+  const there = join(target, "there");
+  const rules = [
+    { ...RULE, to: away },
+    { ...RULE, to: away, format: "ndjson" },
+    { ...RULE, to: there },
+  ];
+  await askDue(scheduling(rules.map((rule) => ({ ...rule, every: "month_closed" }))));
+  await makeAll();
+  const failures: unknown[] = [];
+  await deliverDue(delivering(failures));
+  expect(failures).toMatchObject([{ code: "exports-unavailable" }]);
+  expect(await readdir(join(there, desk.log))).toHaveLength(3);
+});
+
+test("a place that never answers keeps nothing from being asked for, and no process from stopping", async () => {
+  const silent = await startS3();
+  onTestFinished(() => silent.close());
+  silent.fault = () => "silent";
+  const stop = new AbortController();
+  const rules = [Rule.parse({ ...RULE, every: "month_closed", to: silent.url })];
+  const running = startExporting({
+    ...{ ...desk.making, signal: stop.signal, roundMs: 10, log: openLog("silent") },
+    writerUrl: desk.house.database.urls.writer,
+    exports: { url: undefined, keptMs: DAY_MS, rules, prices: undefined },
+    service: { version: "1", schema_sha256: "" },
+  });
+  await vi.waitUntil(() => silent.asked.length > 0, { timeout: 20_000 });
+  // As if another month had been closed now.
+  await desk.sql`delete from exports where origin like 'closing/%'`;
+  const again = () => desk.sql`select from exports where origin like 'closing/%'`;
+  await vi.waitUntil(async () => (await again()).length > 0, { timeout: 20_000 });
+  stop.abort();
+  await running;
+  expect(await desk.sql`select from exports where delivered_at is not null`).toEqual([]);
 });
 
 test("what is not kept goes when its time is over, the file before its row; what is kept stays", async () => {
