@@ -172,3 +172,18 @@ test("minutebook tieout prints a month figure by figure, and ends with 2 as long
   const document = JSON.parse((await tieout("2026-10", "--json")).stdout);
   expect(document).toMatchObject({ log, month: "2026-10-01", state: "open", differences: [] });
 });
+
+test("of the months that are counted at once none is a third: whoever else reads is not kept waiting", async () => {
+  const { superuser } = house.database;
+  const tieout = () => ask(house, `GET /v1/months/${log}/2026-11-01/tieout`, { token });
+  const counted = await superuser.begin(async (tx) => {
+    await tx`lock table usage_buckets in access exclusive mode`;
+    const asked = [tieout(), tieout(), tieout()];
+    const { status, json } = await Promise.race(asked);
+    expect([status, json["code"]]).toEqual([503, "busy"]);
+    return { asked };
+  });
+  const ended = await Promise.all(counted.asked);
+  expect(ended.map(({ status }) => status).sort()).toEqual([200, 200, 503]);
+  expect((await tieout()).status).toBe(200);
+});
