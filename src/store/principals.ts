@@ -22,6 +22,8 @@ export interface KnownPrincipal extends Use {
   lastOn: string;
   /** Since when nothing holds for them on this log; null: they are not barred. */
   barredAt: Date | null;
+  /** A review of this log has said so. */
+  isRemoved: boolean;
 }
 
 /**
@@ -74,7 +76,12 @@ export async function readPrincipals(
         select min(at)
         from barred_principals as b
         where id = p.id and log in ('', p.log) and ${stands(sql)}
-      ) as "barredAt"
+      ) as "barredAt",
+      exists (
+        select
+        from barred_principals as b
+        where id = p.id and log = p.log and reason = ${BY_REVIEW} and ${stands(sql)}
+      ) as "isRemoved"
     from principals as p
     where p.log = ${log} and p.id collate "C" > ${after}
       ${viewers ? sql`` : sql`and p.roles <> 'viewer'`}
@@ -87,6 +94,9 @@ export async function readLogsOf(sql: Sql, id: string): Promise<string[]> {
   const rows = await sql<{ log: string }[]>`select log from principals where id = ${id}`;
   return rows.map(({ log }) => log);
 }
+
+/** Reason of the bars that a review lays; who gives it for one by hand gets such a one. */
+export const BY_REVIEW = "access review";
 
 export interface Bar {
   /** Empty: of all logs. */
@@ -101,12 +111,7 @@ export async function barPrincipals(sql: Sql | Transaction, bars: readonly Bar[]
   const { count } = await sql`
     insert into barred_principals (log, id, at, by, reason)
     select log, id, clock_timestamp(), by, reason
-    from unnest(
-      ${textColumn(bars.map((bar) => bar.log))}::text::text[],
-      ${textColumn(bars.map((bar) => bar.id))}::text::text[],
-      ${textColumn(bars.map((bar) => bar.by))}::text::text[],
-      ${textColumn(bars.map((bar) => bar.reason))}::text::text[]
-    ) as bar (log, id, by, reason)
+    from ${asRows(sql, bars)} as bar (log, id, by, reason)
     where not exists (
       select
       from barred_principals as b
@@ -117,15 +122,40 @@ export async function barPrincipals(sql: Sql | Transaction, bars: readonly Bar[]
   return count;
 }
 
-/** @returns how many bars it lifted */
-export async function liftBars(sql: Sql, { log, id, by, reason }: Bar): Promise<number> {
+/** @returns how many bars it lifted, of reviews or of others */
+export async function liftBars(
+  sql: Sql | Transaction,
+  lifts: readonly Bar[],
+  of: { reviews: boolean },
+): Promise<number> {
   const { count } = await sql`
     insert into lifted_bars (log, id, barred_at, at, by, reason)
-    select log, id, at, clock_timestamp(), ${by}, ${reason}
-    from barred_principals as b
-    where log = ${log} and id = ${id} and ${stands(sql)}
+    select b.log, b.id, b.at, clock_timestamp(), lift.by, lift.reason
+    from ${asRows(sql, lifts)} as lift (log, id, by, reason)
+    join barred_principals as b on b.log = lift.log and b.id = lift.id
+    where (b.reason = ${BY_REVIEW}) = ${of.reviews} and ${stands(sql)}
+    order by b.log, b.id
     on conflict do nothing`;
   return count;
+}
+
+/** Whether a review of the log has removed them, and none has kept them since. */
+export async function isRemoved(sql: Sql, { log, id }: Pick<Bar, "log" | "id">): Promise<boolean> {
+  const rows = await sql`
+    select
+    from barred_principals as b
+    where log = ${log} and id = ${id} and reason = ${BY_REVIEW} and ${stands(sql)}
+    limit 1`;
+  return rows.length > 0;
+}
+
+function asRows(sql: Sql | Transaction, bars: readonly Bar[]) {
+  return sql`unnest(
+    ${textColumn(bars.map((bar) => bar.log))}::text::text[],
+    ${textColumn(bars.map((bar) => bar.id))}::text::text[],
+    ${textColumn(bars.map((bar) => bar.by))}::text::text[],
+    ${textColumn(bars.map((bar) => bar.reason))}::text::text[]
+  )`;
 }
 
 /** Of a row `b` of `barred_principals`: nobody has lifted it. */

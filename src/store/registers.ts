@@ -48,6 +48,7 @@ type Newest =
   | "archive_adopted"
   | "role_mapping"
   | "access_digest"
+  | "access_review"
   | "environment"
   | "feed_ack"
   | "verification";

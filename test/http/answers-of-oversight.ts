@@ -14,7 +14,7 @@ export async function askOfOversight(
   await tell(`GET /v1/access/${log}?day=${today}`);
   const people = (await tell(`GET /v1/principals?log=${log}`)).json["principals"];
   const ids = (people as { id: string; subject: string }[]).map(({ id }) => id);
-  const period = { from: today, to: today, remove: [] };
+  const period = { from: "2026-01-01", to: today, remove: [] };
   // The register has the days of the database's clock, of which an entry must be the later one.
   house.clock.time = Math.max(house.clock.time, Date.now());
   for (const keep of [ids.slice(1), ids]) {

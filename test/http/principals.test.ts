@@ -200,6 +200,64 @@ test("a review decides about everybody who had access: who is removed is out, on
   await reproduces(String(done.json["index"]));
 });
 
+test("who was removed by a review comes back by a later one alone, which is an entry of the log", async () => {
+  const [fresh, start] = [await newLogOn(house, token, "removed"), house.clock.time];
+  const approver = await tokenOf(["approver"], { logs: [fresh] });
+  const asked = async () =>
+    (await ask(house, `GET /v1/logs/${fresh}/holds`, { token: approver })).status;
+  expect(await asked()).toBe(200);
+  const ids = async (is: boolean) =>
+    (await register(fresh))
+      .filter((one) => (one.subject === "approver") === is)
+      .map(({ id }) => id);
+  const [[removed = ""], others] = [await ids(true), await ids(false)];
+  const period = { from: "2026-01-01", to: today() };
+  const out = await review({ ...period, keep: others, remove: [removed] }, fresh);
+  expect([out.status, await asked()]).toEqual([201, 404]);
+
+  const json = { reason: "a friend", log: fresh };
+  for (const end of ["unbar", "bar", "unbar"]) {
+    const answer = await ask(house, `POST /v1/principals/${removed}/${end}`, { token, json });
+    const said = end === "bar" ? [200, undefined] : [409, "already-decided"];
+    expect([answer.status, answer.json["code"]]).toEqual(said);
+  }
+  expect(await asked()).toBe(404);
+  // Whoever is not named stays out.
+  expect((await review({ ...period, keep: others, remove: [] }, fresh)).status).toBe(201);
+  expect(await asked()).toBe(404);
+  const back = await review({ ...period, keep: [...others, removed], remove: [] }, fresh);
+  expect(back.json).toMatchObject({ principals: `${others.length + 1}` });
+  expect([back.status, await asked()]).toEqual([201, 200]);
+  house.clock.time = start;
+});
+
+test("a review is of all who can still get in, however long ago they came, and follows the one before", async () => {
+  const [fresh, start] = [await newLogOn(house, token, "of one day"), house.clock.time];
+  await ask(house, `GET /v1/logs/${fresh}/holds`, { token: await tokenOf(["auditor", "finance"]) });
+  const people = await register(fresh);
+  const self = people.filter(({ subject }) => subject !== "auditor finance").map(({ id }) => id);
+  const other = people.find(({ subject }) => subject === "auditor finance")?.id ?? "";
+  const { superuser } = house.database;
+  await superuser`
+    update principals
+    set first_at = first_at - interval '60 days', last_on = last_on - 40
+    where log = ${fresh} and id = ${other}`;
+  const to = today();
+  const day = (days: number) => instantText(house.clock.time + days * 86_400_000).slice(0, 10);
+  const gap = { from: day(0), to, keep: [...self, other], remove: [] };
+  expect((await review({ ...gap, keep: self, from: "2026-01-01" }, fresh)).json).toMatchObject({
+    ...{ code: "review-incomplete", members: [other] },
+  });
+  expect((await review({ ...gap, from: "2026-01-01" }, fresh)).status).toBe(201);
+  house.clock.time += 2 * 86_400_000;
+  const next = { ...gap, to: today() };
+  expect((await review({ ...next, from: day(0) }, fresh)).json).toMatchObject({
+    ...{ code: "invalid-request", members: ["from"] },
+  });
+  expect((await review({ ...next, from: day(-1) }, fresh)).status).toBe(201);
+  house.clock.time = start;
+});
+
 /** The entry's digest is of the lines that were kept, which name nobody. */
 async function reproduces(index: string): Promise<void> {
   const { reader } = house.database;

@@ -6,6 +6,7 @@ import type { Sql } from "../../store/connect.ts";
 import { readHead } from "../../store/heads.ts";
 import {
   barPrincipals,
+  isRemoved,
   type KnownPrincipal,
   liftBars,
   readLogsOf,
@@ -93,11 +94,17 @@ export async function bar({ sql, standings }: Barring, said: Said): Promise<bool
   return barred > 0;
 }
 
-/** The end of just such a bar: what it took away holds again. @returns and throws as `bar` does */
+/**
+ * The end of just such a bar: what it took away holds again.
+ *
+ * @returns and throws as `bar` does; and Problem `already-decided` of who was removed by a review, which only a
+ *   later one takes back: it is an entry of the log, and this is none
+ */
 export async function unbar({ sql, standings }: Barring, said: Said): Promise<boolean> {
   await assertOverseen(sql, said);
   const { id, by, log = "", reason } = said;
-  const lifted = await liftBars(sql, { log, id, by, reason });
+  const lifted = await liftBars(sql, [{ log, id, by, reason }], { reviews: false });
+  if (lifted === 0 && (await isRemoved(sql, { log, id }))) throw new Problem("already-decided");
   await standings.renew();
   return lifted > 0;
 }

@@ -8,19 +8,24 @@ import { DayText } from "../../core/body.ts";
 import { canonical } from "../../core/json.ts";
 import { Problem } from "../../core/problem.ts";
 import { encodeBase64 } from "../../core/text.ts";
-import { NonEmptyText } from "../../core/unit.ts";
+import { epochMs, instantText, NonEmptyText } from "../../core/unit.ts";
 import { readReviewedAt } from "../../store/access-reviews.ts";
 import type { Sql, Transaction } from "../../store/connect.ts";
+import { readEntry } from "../../store/entries.ts";
 import {
+  BY_REVIEW,
   barPrincipals,
   insertReview,
   type KnownPrincipal,
+  liftBars,
   readPrincipals,
 } from "../../store/principals.ts";
+import { readNewest } from "../../store/registers.ts";
 import type { Clock, Random } from "../clock.ts";
 import type { Appender } from "../log/append.ts";
 import { salt } from "../log/chain.ts";
 import type { Receipt } from "../log/commit-entry.ts";
+import { decodedAs } from "../usage/show.ts";
 import { rolesOf } from "./principals.ts";
 import type { Standings } from "./standing.ts";
 
@@ -28,10 +33,11 @@ import type { Standings } from "./standing.ts";
 const PRINCIPALS_MAX = 1_000;
 /** Ids in an answer that says what is missing. */
 const NAMED_MAX = 100;
+const DAY_MS = 86_400_000;
 
 const Ids = z.array(NonEmptyText).max(PRINCIPALS_MAX);
 
-/** Both days are part of it. */
+/** Both days are part of it. Who was removed by an earlier one and is kept by this one is back. */
 export const NewReview = z
   .strictObject({ from: DayText, to: DayText, keep: Ids, remove: Ids })
   .refine(({ from, to }) => from <= to, { path: ["to"] })
@@ -51,8 +57,9 @@ export interface Reviewing {
 
 /**
  * @param by opaque id of who looked
- * @throws Problem `review-incomplete` where somebody who had access is left out, or somebody is named who had
- *   none; `too-many`
+ * @throws Problem `review-incomplete` where somebody who can get in is left out, or somebody is named who is not
+ *   in the register, or barred by hand; `invalid-request` where days between the last review and this one are
+ *   looked at by none; `too-many`
  */
 export async function review(
   { appender, random, standings }: Reviewing,
@@ -61,48 +68,57 @@ export async function review(
 ): Promise<Receipt & { principals: string; kept: string }> {
   const counts = { principals: String(keep.length + remove.length), kept: String(keep.length) };
   const receipt = await appender.control(log, "access_review", async (_, __, tx) => {
-    const people = await accessOf(tx, log, { from, to });
-    assertDecided(people, [...keep, ...remove]);
+    await assertNoGap(tx, log, from);
     const kept = new Set(keep);
+    const people = decidedAbout(await registered(tx, log), { kept, named: [...keep, ...remove] });
     const lines = people.map((person) => lineOf(person, kept.has(person.id))).join("");
     const digest = createHash("sha256").update(lines).digest();
     await insertReview(tx, log, { digest, lines });
-    await barPrincipals(
-      tx,
-      remove.map((id) => ({ log, id, by, reason: "access review" })),
-    );
+    const said = (id: string) => ({ log, id, by, reason: BY_REVIEW });
+    await barPrincipals(tx, remove.map(said));
+    await liftBars(tx, keep.map(said), { reviews: true });
     return { by, from, to, ...counts, list_sha256: encodeBase64(digest), salt: salt(random) };
   });
   await standings.renew();
   return { ...receipt, ...counts };
 }
 
-/**
- * Who could use the log at some time from … to, by the register, and still can; in the order of their ids. Not who
- * is a viewer alone: of tenants that see their own namespaces there are thousands, and the platform says who they are.
- */
-async function accessOf(
-  tx: Transaction,
-  log: string,
-  { from, to }: { from: string; to: string },
-): Promise<KnownPrincipal[]> {
-  const search = { after: "", limit: PRINCIPALS_MAX + 1, viewers: false };
-  const all = await readPrincipals(tx, log, search);
-  const people = all.filter(({ barredAt, firstAt, lastOn }) => {
-    const firstOn = firstAt.toISOString().slice(0, "YYYY-MM-DD".length);
-    return barredAt === null && lastOn >= from && firstOn <= to;
-  });
-  if (all.length > PRINCIPALS_MAX) throw new Problem("too-many");
-  return people;
+/** Each begins no later than the day after the one before it, or with the log: no day is looked at by none. */
+async function assertNoGap(tx: Transaction, log: string, from: string): Promise<void> {
+  const last = await readNewest(tx, log, "access_review");
+  const latest =
+    last === undefined
+      ? dayOf(epochMs((await readEntry(tx, log, 0n)).at))
+      : dayOf(Date.parse(decodedAs("access_review", last.bytes).body.to) + DAY_MS);
+  if (from > latest) throw new Problem("invalid-request", { members: ["from"] });
 }
 
-function assertDecided(people: readonly KnownPrincipal[], named: readonly string[]): void {
+/**
+ * Everybody who ever used the log, by the register, in the order of their ids. Not who is a viewer alone: of tenants
+ * that see their own namespaces there are thousands, and the platform says who they are.
+ */
+async function registered(tx: Transaction, log: string): Promise<KnownPrincipal[]> {
+  const search = { after: "", limit: PRINCIPALS_MAX + 1, viewers: false };
+  const all = await readPrincipals(tx, log, search);
+  if (all.length > PRINCIPALS_MAX) throw new Problem("too-many");
+  return all;
+}
+
+/** Whoever can get in, whenever they last came; and of those whom a review removed the ones who come back. */
+function decidedAbout(
+  all: readonly KnownPrincipal[],
+  { kept, named }: { kept: ReadonlySet<string>; named: readonly string[] },
+): KnownPrincipal[] {
+  const people = all.filter(({ barredAt, id, isRemoved }) => {
+    return barredAt === null || (isRemoved && kept.has(id));
+  });
   const ids = new Set(people.map(({ id }) => id));
   const said = new Set(named);
   const missing = [...ids].filter((id) => !said.has(id));
   const strangers = named.filter((id) => !ids.has(id));
   const members = [...missing, ...strangers].slice(0, NAMED_MAX);
   if (members.length > 0) throw new Problem("review-incomplete", { members });
+  return people;
 }
 
 /** Without the subject, which could be a name. */
@@ -113,11 +129,14 @@ function lineOf({ id, issuer, roles, firstAt, lastOn }: KnownPrincipal, kept: bo
 
 /** A quarter, and a day. */
 export const REVIEW_DAYS_MAX = 92;
-const DAY_MS = 86_400_000;
 
 /** Logs whose last review, or whose beginning if there is none, is longer ago than a quarter. */
 export async function overdueReviews(sql: Sql, clock: Clock): Promise<string[]> {
   const before = clock.now() - REVIEW_DAYS_MAX * DAY_MS;
   const reviewed = await readReviewedAt(sql);
   return reviewed.filter(({ at }) => at.getTime() < before).map(({ log }) => log);
+}
+
+function dayOf(ms: number): string {
+  return instantText(ms).slice(0, "YYYY-MM-DD".length);
 }

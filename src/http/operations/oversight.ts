@@ -28,7 +28,7 @@ export const OVERSIGHT = {
     summary: "Take back just such an end of somebody's access",
     body: json(NewBar),
     success: written(Barred),
-    problems: [],
+    problems: ["already-decided"],
   },
   "POST /v1/logs/:log/access_reviews": {
     summary: "Say of everybody who had access whether they keep it",
