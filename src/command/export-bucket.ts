@@ -1,11 +1,11 @@
 /** An export into a bucket: streamed through, and there when all of it was as the manifest says. */
-import { createHash } from "node:crypto";
 import { encodeUtf8 } from "../core/text.ts";
+import { hashed } from "../flow/export/hashed.ts";
 import type { ShownExport } from "../flow/export/read.ts";
 import { ExportFilesError } from "../store/export-files.ts";
 import { openExports } from "../store/export-location.ts";
 import type { Api } from "./api.ts";
-import { assertWhole, type Described, describe, download, exportPath } from "./download.ts";
+import { assertWhole, describe, download, exportPath } from "./download.ts";
 import { CommandError } from "./failure.ts";
 import type { Progress } from "./progress.ts";
 
@@ -16,7 +16,7 @@ export async function intoBucket(
   out: string,
   progress: Progress,
 ): Promise<ShownExport> {
-  const described = await describe(api, exportPath(made));
+  const { json, manifest, note } = await describe(api, exportPath(made));
   const files = await openExports(out).catch((error: unknown) => {
     throw new CommandError("invalid-usage", error instanceof Error ? error.message : "", {
       cause: error,
@@ -24,32 +24,25 @@ export async function intoBucket(
   });
   try {
     // Its note as the last: until the file is whole, what was there before can be checked.
-    await files.write(made.file, checked(api, made, described, progress));
-    await files.write(`${made.file}.manifest.json`, whole(described.json));
-    await files.write(`${made.file}.manifest.note`, whole(described.note));
+    const fetched = shown(download(api, exportPath(made), manifest), Number(manifest.bytes));
+    const checked = hashed(fetched, (sha256) => assertWhole(sha256, manifest));
+    await files.write(made.file, checked);
+    await files.write(`${made.file}.manifest.json`, whole(json));
+    await files.write(`${made.file}.manifest.note`, whole(note));
   } catch (error) {
     if (!(error instanceof ExportFilesError)) throw error;
     throw new CommandError("unwritable", `${error.message}: ${out}`, { cause: error });
   }
   return made;
-}
 
-/** What throws at its end is never joined to an object. */
-async function* checked(
-  api: Api,
-  made: ShownExport,
-  { manifest }: Described,
-  progress: Progress,
-): AsyncGenerator<Uint8Array> {
-  const digest = createHash("sha256");
-  let bytes = 0;
-  for await (const chunk of download(api, exportPath(made), manifest)) {
-    digest.update(chunk);
-    bytes += chunk.length;
-    progress.update("fetching", Math.floor(bytes / 1024), Math.ceil(Number(manifest.bytes) / 1024));
-    yield chunk;
+  async function* shown(chunks: AsyncIterable<Uint8Array>, size: number) {
+    let bytes = 0;
+    for await (const chunk of chunks) {
+      bytes += chunk.length;
+      progress.update("fetching", Math.floor(bytes / 1024), Math.ceil(size / 1024));
+      yield chunk;
+    }
   }
-  assertWhole(digest.digest("base64"), manifest);
 }
 
 async function* whole(text: string): AsyncGenerator<Uint8Array> {

@@ -156,6 +156,14 @@ export async function endExport(
     where log = ${log} and id = ${id} and state = 'pending'`;
 }
 
+/** The file of what was done is damaged, or gone: it waits to be made as it was. */
+export async function setPending(sql: Reader, { log, id }: Key): Promise<void> {
+  await sql`
+    update exports
+    set state = 'pending', bytes = 0, manifest = null, ended_at = null
+    where log = ${log} and id = ${id} and state = 'done'`;
+}
+
 export async function setDelivered(sql: Reader, { log, id }: Key, at: Date): Promise<void> {
   await sql`update exports set delivered_at = ${at} where log = ${log} and id = ${id}`;
 }

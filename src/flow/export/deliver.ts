@@ -1,9 +1,11 @@
 /** Copies of exports go where the schedule says, each with its manifest, and its note as the last. */
+import type { Manifest } from "../../core/export/manifest.ts";
 import { encodeUtf8 } from "../../core/text.ts";
 import type { Sql } from "../../store/connect.ts";
 import type { ExportFiles } from "../../store/export-files.ts";
-import { listUndelivered, setDelivered } from "../../store/exports.ts";
+import { listUndelivered, setDelivered, setPending } from "../../store/exports.ts";
 import type { Clock } from "../clock.ts";
+import { hashed } from "./hashed.ts";
 import { type Held, holding } from "./hold.ts";
 import { type Exports, fileName, keptAt, noteFor, parseManifest } from "./read.ts";
 
@@ -31,27 +33,23 @@ export async function deliverDue(delivering: Delivering): Promise<void> {
     const [row] = await listUndelivered(sql, { after, except: [...away] }, 1);
     if (row === undefined) return;
     after = row.number;
-    const copy = (held: Held): Promise<void> => copyHeld(delivering, held, away);
-    await holding(holds, row, copy, idleMs).catch((error: unknown) => {
-      if (!signal.aborted) onFailure(error, row.log);
-    });
+    const copy = (held: Held): Promise<Failed> => copyHeld(delivering, held, away);
+    const failed = await holding(holds, row, copy, idleMs).catch((error: unknown) => ({ error }));
+    if (failed !== undefined && !signal.aborted) onFailure(failed.error, row.log);
   }
 }
 
-/** What another process has delivered since it was listed stays as it is. */
-async function copyHeld(
-  delivering: Delivering,
-  { tx, row, whileHeld }: Held,
-  away: Set<string>,
-): Promise<void> {
-  const { clock, files, keyring, open, signal } = delivering;
+type Failed = { error: unknown } | undefined;
+
+/** What another process has delivered since it was listed, or makes again, stays as it is. */
+async function copyHeld(delivering: Delivering, held: Held, away: Set<string>): Promise<Failed> {
+  const { clock, keyring, open, signal } = delivering;
+  const { tx, row } = held;
   const { deliver_to: to, delivered_at, log, manifest } = row;
-  if (delivered_at !== null) return;
-  if (to === null || manifest === null) throw new Error("exports: nothing to deliver");
+  if (to === null || manifest === null || delivered_at !== null) return undefined;
   const note = await noteFor(keyring, row, manifest);
-  const range = { from: 0, to: Number(parseManifest(manifest).bytes) };
   const path = `${log}/${fileName(row)}`;
-  const kept = watched(whileHeld(files.read(keptAt(row), range, signal), signal));
+  const kept = watched(sound(delivering, held, parseManifest(manifest)));
   try {
     const target = await open(to);
     await target.write(path, kept.chunks, signal);
@@ -59,9 +57,32 @@ async function copyHeld(
     await target.write(`${path}.manifest.note`, whole(note), signal);
   } catch (error) {
     if (error !== kept.failure()) away.add(to);
-    throw error;
+    if (!(error instanceof Damaged)) throw error;
+    await setPending(tx, row);
+    return { error };
   }
   await setDelivered(tx, row, new Date(clock.now()));
+  return undefined;
+}
+
+class Damaged extends Error {}
+
+/** Nobody is given other bytes under the note of these: a file that is damaged ends before it has a name there. */
+async function* sound(
+  { files, signal }: Delivering,
+  { row, whileHeld }: Held,
+  { bytes, sha256 }: Manifest,
+): AsyncGenerator<Uint8Array> {
+  const path = keptAt(row);
+  const damaged = (): never => {
+    throw new Damaged(`exports: ${path} is not what was made, and is made again`);
+  };
+  const to = Number(bytes);
+  if ((await files.size(path, signal)) !== to) damaged();
+  const read = files.read(path, { from: 0, to }, signal);
+  yield* hashed(whileHeld(read, signal), (found) => {
+    if (found !== sha256) damaged();
+  });
 }
 
 /** Tells what could not be read from what could not be written. */

@@ -1,5 +1,5 @@
 /** Exports that nobody asks for: each of them once, where they are to be, and gone when their time is over. */
-import { mkdir, mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test, vi } from "vitest";
@@ -160,6 +160,32 @@ test("a place that takes nothing is asked once in a round, and what goes elsewhe
   await deliverDue(delivering(failures));
   expect(failures).toMatchObject([{ code: "exports-unavailable" }]);
   expect(await readdir(join(there, desk.log))).toHaveLength(3);
+});
+
+test("a file that is damaged where it is kept, or gone, is delivered to nobody, and made again", async () => {
+  const to = join(target, "sound");
+  await askDue(scheduling([{ ...RULE, every: "month_closed", to }]));
+  const failures: unknown[] = [];
+  for (const spoil of [
+    async (path: string, content: string) => await writeFile(path, content.replace("1", "2")),
+    async (path: string, content: string) => await writeFile(path, `${content}\n`),
+    async (path: string) => await rm(path),
+  ]) {
+    await makeAll();
+    const [row] = await desk.sql`select id from exports where format = 'csv'`;
+    const path = join(desk.folder, desk.log, `${row?.["id"]}.csv`);
+    await spoil(path, await readFile(path, "utf8"));
+    // With it something that is whole, behind it and to the same place.
+    await askDue(scheduling([{ ...RULE, every: "month_closed", format: "ndjson", to }]));
+    await makeAll();
+    await deliverDue(delivering(failures));
+    expect(await readdir(join(to, desk.log))).toHaveLength(3);
+  }
+  expect(failures.map(String)).toEqual(Array(3).fill(expect.stringMatching(/is made again$/)));
+  await makeAll();
+  await deliverDue(delivering(failures));
+  expect(failures).toHaveLength(3);
+  expect(await readdir(join(to, desk.log))).toHaveLength(6);
 });
 
 test("a place that never answers keeps nothing from being asked for, and no process from stopping", async () => {

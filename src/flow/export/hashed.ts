@@ -1,0 +1,15 @@
+/** A file on its way is judged by its hash before whoever takes it gives it a name. */
+import { createHash } from "node:crypto";
+
+/** The same chunks. `judge` gets their SHA-256 in base64 behind the last one; what it throws ends the write. */
+export async function* hashed(
+  chunks: AsyncIterable<Uint8Array>,
+  judge: (sha256: string) => void,
+): AsyncGenerator<Uint8Array> {
+  const digest = createHash("sha256");
+  for await (const chunk of chunks) {
+    digest.update(chunk);
+    yield chunk;
+  }
+  judge(digest.digest("base64"));
+}
