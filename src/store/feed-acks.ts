@@ -62,21 +62,41 @@ export async function readAckBefore(
   return found;
 }
 
+export interface KeptAck extends FoundAck {
+  consumer: string;
+  up_to: bigint;
+}
+
 /** Each consumer's newest, by their names: as many looks into the index as there are names. */
-export async function readNewestAcks(sql: Reader, log: string): Promise<FoundAck[]> {
-  return await sql<FoundAck[]>`
+export async function readNewestAcks(sql: Reader, log: string): Promise<KeptAck[]> {
+  return await sql<KeptAck[]>`
     with recursive ${consumersOf(sql, log)}
-    select index, bytes
+    select index, bytes, newest.consumer, up_to
     from consumers
     cross join lateral (
-      select a.log, a.index
+      select a.log, a.index, a.consumer, a.up_to
       from feed_acks as a
       where a.log = ${log} and a.consumer = consumers.consumer
       order by a.index desc
       limit 1
     ) as newest
     join entries using (log, index)
+    where kind = 'feed_ack'
     order by consumers.consumer collate "C"`;
+}
+
+/** Acknowledgements that stand on the log and not in the table, or in the table and not on the log. */
+export async function countUnmatchedAcks(sql: Reader, log: string): Promise<bigint> {
+  const [row] = await sql<[{ count: bigint }]>`
+    select count(*)
+    from (
+      select index from entries
+      where log = ${log} and kind = 'feed_ack'
+        and kind not in ('usage', 'disposition', 'attestation')
+    ) as told
+    full join (select index from feed_acks where log = ${log}) as kept using (index)
+    where told.index is null or kept.index is null`;
+  return row.count;
 }
 
 /** Names by which there are acknowledgements on entries 0 … below−1. */

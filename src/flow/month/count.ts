@@ -37,10 +37,8 @@ export interface Counted extends Tallied {
 }
 
 /** @throws Error where the quota counts a month otherwise: one of both is wrong */
-export async function countMonth(
-  { tx, log, month, closing }: Counting,
-  sink?: Sink,
-): Promise<Counted> {
+export async function countMonth(counting: Counting, sink?: Sink): Promise<Counted> {
+  const { tx, log, month, closing } = counting;
   const tally = new Tally(month);
   const cutOff = await cutOffAt(tx, log, { month, asOf: closing });
   for await (const batch of countNamespaces(tx, log, cutOff)) {
@@ -53,13 +51,18 @@ export async function countMonth(
       batch.flatMap(({ namespace, rolls }) => rolls.map((roll) => ({ namespace, roll }))),
     );
   }
+  return { ...tally.end(), accounts: await countAccounts(counting) };
+}
+
+/** Who pays for each namespace that is billed. */
+export async function countAccounts({ tx, log, month, closing }: Counting): Promise<Digested> {
   const accounts = new LineDigest();
   for (const each of await readBillable(tx, log, month, { until: endOf(month), below: closing })) {
     const { account_id, subscription_id, namespace_id } = each;
     if (account_id === null || subscription_id === null) continue;
     accounts.add(accountLine({ account_id, subscription_id, namespace_id }));
   }
-  return { ...tally.end(), accounts: digested(accounts) };
+  return digested(accounts);
 }
 
 /** What of `month_closed` is counted. */

@@ -1,6 +1,6 @@
-/** Legs of those who bill: what each consumer of the feed has of a closed month. */
+/** Legs of those who bill: what each consumer of the feed has of a closed month, and the table that finds it. */
 import type { Transaction } from "../../store/connect.ts";
-import { readNewestAcks } from "../../store/feed-acks.ts";
+import { countUnmatchedAcks, readNewestAcks } from "../../store/feed-acks.ts";
 import { decodedAs } from "../usage/show.ts";
 import type { Leg } from "./leg.ts";
 
@@ -17,8 +17,10 @@ export async function acknowledgedLegs(
   closed: bigint,
 ): Promise<Acknowledged> {
   const found: Acknowledged = { legs: [], waiting: [] };
-  for (const { bytes } of await readNewestAcks(tx, log)) {
+  let differing = await countUnmatchedAcks(tx, log);
+  for (const { bytes, ...kept } of await readNewestAcks(tx, log)) {
     const { consumer, months, up_to } = decodedAs("feed_ack", bytes).body;
+    if (kept.consumer !== consumer || String(kept.up_to) !== up_to) differing += 1n;
     if (BigInt(up_to) <= closed) {
       found.waiting.push(`acknowledged/${consumer}: ${up_to} of ${closed + 1n} entries`);
       continue;
@@ -31,5 +33,6 @@ export async function acknowledgedLegs(
     });
   }
   if (found.legs.length + found.waiting.length === 0) found.waiting.push("acknowledged: by nobody");
+  found.legs.push({ leg: "feed_acks", figures: { differing_rows: String(differing) } });
   return found;
 }

@@ -15,6 +15,7 @@ import {
   readPackRolls,
   readStatement,
 } from "../../store/month-ends.ts";
+import { countAccounts } from "../month/count.ts";
 import { decodedAs } from "../usage/show.ts";
 import { figuresFrom } from "./counted.ts";
 import type { Figures, Leg } from "./leg.ts";
@@ -104,6 +105,16 @@ export async function packRollsLeg(tx: Transaction, of: OfMonth): Promise<Leg> {
     sums.add(row);
   }
   return { leg: "pack_rolls", figures: { ...rollOf(sums.texts()), packs_sha256: digest.end() } };
+}
+
+/** Who pays, as it is kept. */
+export async function accountsLeg(
+  tx: Transaction,
+  of: OfMonth,
+  { closing }: MonthEnd,
+): Promise<Leg> {
+  const { sha256 } = await countAccounts({ tx, ...of, closing });
+  return { leg: "accounts", figures: { accounts_sha256: sha256 } };
 }
 
 async function* pagewise<Row>(page: (after: Row | undefined) => Promise<Row[]>) {

@@ -15,7 +15,7 @@ import { snapshot } from "../usage/show.ts";
 import { acknowledgedLegs } from "./acknowledged.ts";
 import { logLeg, rollupLegs } from "./counted.ts";
 import { type AskedFile, askedFiles, fileLegs } from "./files.ts";
-import { allocationsLeg, closedLeg, packRollsLeg, statementLeg } from "./kept.ts";
+import { accountsLeg, allocationsLeg, closedLeg, packRollsLeg, statementLeg } from "./kept.ts";
 import {
   differencesIn,
   type Figures,
@@ -95,6 +95,7 @@ const NOT_CLOSED: Kept = {
 
 async function keptOf(tx: Transaction, of: OfMonth, end: MonthEnd): Promise<Kept> {
   const closed = await closedLeg(tx, of.log, end);
+  const accounts = await accountsLeg(tx, of, end);
   const { legs: acknowledged, waiting } = await acknowledgedLegs(tx, of, end.index);
   const asked = await askedFiles(tx, of);
   const unmade = asked.filter(([, row]) => row === undefined || row.state === "pending");
@@ -104,8 +105,8 @@ async function keptOf(tx: Transaction, of: OfMonth, end: MonthEnd): Promise<Kept
   // Its rows are written with it.
   if (statement === undefined) {
     const missing = ["statement", "allocations", "pack_rolls"];
-    return { ...found, said: [closed], legs: [], not_yet: [...missing, ...late] };
+    return { ...found, said: [closed], legs: [accounts], not_yet: [...missing, ...late] };
   }
-  const legs = [await allocationsLeg(tx, of), await packRollsLeg(tx, of)];
+  const legs = [accounts, await allocationsLeg(tx, of), await packRollsLeg(tx, of)];
   return { ...found, said: [closed, statement], legs, not_yet: late };
 }
