@@ -6,6 +6,7 @@ import { SignJWT } from "jose";
 import { expect, test } from "vitest";
 import { testKey } from "../signing.ts";
 import { type Cut, cutOut, type Load, whole } from "./cut.ts";
+import { keepsRole, overreaches, poses, postsLate, rewrites } from "./pure-attacks.ts";
 
 interface Removal extends Cut {
   /** Of docs/controls.md. */
@@ -153,6 +154,13 @@ const REMOVALS: Removal[] = [
     refused: /forged/,
   },
   {
+    ...{ control: "AC-3", what: "a viewer who opens a log", attack: overreaches },
+    file: "src/http/access.ts",
+    text: "held.filter(({ role }) => ACCESS[route].includes(role))",
+    instead: "held",
+    refused: /not-found/,
+  },
+  {
     ...{ control: "AC-6", what: "an approval by who proposed", file: ID_TOKEN },
     text: 'if (isSamePerson(personOf(claims), proposer)) return "same-person";',
     instead: "",
@@ -186,6 +194,20 @@ const REMOVALS: Removal[] = [
     text: 'if (!decided) throw new Problem("approval-required");',
     instead: "",
     refused: /approval-required/,
+  },
+  {
+    ...{ control: "AC-7", what: "a system by a name of the service's own", attack: poses },
+    file: "src/core/admit-control.ts",
+    text: 'if (sources.some((source) => source.startsWith(OWN_SOURCE))) misshapen("mode", "sources");',
+    instead: "",
+    refused: /invalid-request/,
+  },
+  {
+    ...{ control: "AC-8", what: "a role that the log gives nobody", attack: keepsRole },
+    file: "src/flow/access/mapping.ts",
+    text: "[{ ...holding, except }]",
+    instead: "[holding]",
+    refused: /holds nothing/,
   },
   {
     ...{ control: "AC-9", what: "a token for another service" },
@@ -227,6 +249,20 @@ const REMOVALS: Removal[] = [
     text: "await assertAgreeing(tx, log, head, known.get(log));",
     instead: "",
     refused: /log-behind/,
+  },
+  {
+    ...{ control: "IN-4", what: "late usage in a month that is closed", attack: postsLate },
+    file: "src/core/month.ts",
+    text: "return open > usageMonth ? open : usageMonth;",
+    instead: "return usageMonth;",
+    refused: /posted to 2026-11-01/,
+  },
+  {
+    ...{ control: "IT-1", what: "an entry that was altered in its bundle", attack: rewrites },
+    file: "audit/archive/walk.ts",
+    text: 'findings.add("entry-altered", { index }, "its hash is not the one in the tile");',
+    instead: "",
+    refused: /^entry-altered$/,
   },
   {
     ...{ control: "PC-1", what: "a month closed past its preconditions", attack: closesEarly },
