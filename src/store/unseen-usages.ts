@@ -54,29 +54,46 @@ interface UnseenSearch {
   runner: bigint;
   /** They finished before it. */
   before: string;
-  /** Their entries are below this index. */
-  below?: bigint;
-  /** Epoch milliseconds: those alone that were not asked after since then. */
-  askedBefore?: number;
   limit: number;
 }
 
-/** Those of a runner of which no break says so yet, longest finished first. */
-export async function readUnseen(
-  sql: Sql | Transaction,
+/** Those of a runner of which no break says so yet, longest finished first. @param below above their entries */
+export async function readUnbroken(
+  sql: Sql,
   log: string,
-  { askedBefore, before, below = 2n ** 63n - 1n, limit, runner }: UnseenSearch,
+  { below, ...search }: UnseenSearch & { below: bigint },
+): Promise<UnseenUsage[]> {
+  return await readUnseen(sql, log, search, sql`index < ${below} and not broken`);
+}
+
+/**
+ * Those of a runner that were not asked after since then, longest finished first. Where a break says so, that is to
+ * heal by itself when the platform has the job after all; it is asked after once a day, since most never do.
+ *
+ * @param askedBefore epoch milliseconds
+ */
+export async function readUnasked(
+  sql: Sql,
+  log: string,
+  { askedBefore, ...search }: UnseenSearch & { askedBefore: number },
+): Promise<UnseenUsage[]> {
+  const since = new Date(askedBefore);
+  const asked = sql`
+    coalesce(asked_at, '-infinity') < ${since}::timestamptz - case when broken then interval '1 day' else '0' end`;
+  return await readUnseen(sql, log, search, asked);
+}
+
+async function readUnseen(
+  sql: Sql,
+  log: string,
+  { before, limit, runner }: UnseenSearch,
+  more: ReturnType<Sql["unsafe"]>,
 ): Promise<UnseenUsage[]> {
   // A job that was named while its usage was looked at may be in both tables.
   return await sql<UnseenUsage[]>`
     select index, job_id, runner_id, project_id, finished_at
     from unseen_usages as u
-    where log = ${log} and runner_id = ${runner} and finished_at < ${before}
-      and index < ${below} and not broken
-      and (
-        ${askedBefore === undefined}
-        or coalesce(asked_at, '-infinity') < ${new Date(askedBefore ?? 0)}
-      )
+    where log = ${log} and runner_id = ${runner} and finished_at < ${before} and ${more}
       and not exists (
         select
         from platform_jobs as p

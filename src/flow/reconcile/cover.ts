@@ -1,7 +1,7 @@
 /**
  * Says on the log that all of a runner's jobs up to an instant are known. Spans follow each other without a gap,
  * so that what is covered is one instant for each runner; a runner that was the log's before its first span is
- * covered anew from there on.
+ * covered anew from there on, and so is each in a database that has not kept the jobs of the spans before.
  */
 import { createHash } from "node:crypto";
 import { canonical } from "../../core/json.ts";
@@ -10,6 +10,7 @@ import { Problem } from "../../core/problem.ts";
 import { encodeBase64 } from "../../core/text.ts";
 import { readCoverages } from "../../store/breaks.ts";
 import type { Sql, Transaction } from "../../store/connect.ts";
+import { keepThrough, readKeptThrough } from "../../store/kept-populations.ts";
 import { readFinishedJobs } from "../../store/platform-jobs.ts";
 import { startMark } from "../../store/reconcile-marks.ts";
 import type { Random } from "../clock.ts";
@@ -32,6 +33,8 @@ interface Covered {
   /** An opaque principal id, or `service`. */
   by: string;
   source: "pull" | "upload";
+  /** All jobs are here again, from the first on; of a walk that goes without saying. */
+  anew?: boolean;
 }
 
 const PAGE = 1_000;
@@ -42,35 +45,54 @@ const PAGE = 1_000;
  */
 export async function cover(
   { appender, random, sql }: Covering,
-  { by, log, runner, source, to }: Covered,
+  { anew = false, by, log, runner, source, to }: Covered,
 ): Promise<bigint | undefined> {
   const enrolled = numberedRunners(await appender.prefix(log)).get(runner);
   if (enrolled === undefined) throw new Problem("not-found");
-  const from = await coveredUpTo(sql, log, enrolled);
+  const isAnew = anew || source === "pull";
+  const from = beginningOf(enrolled, await reachOf(sql, log, enrolled), isAnew);
   if (to <= from) return undefined;
   const counted = await countJobs(sql, log, { runner: BigInt(runner), from, to });
-  const receipt = await appender.control(log, "coverage", async (_, __, tx) => {
+  return await appender.together(log, async (put, { tx }) => {
+    const reach = await reachOf(tx, log, enrolled);
     // Somebody else has covered it meanwhile; what is beyond is covered by the next walk.
-    const [stands] = await readCoverages(tx, log, [BigInt(runner)]);
-    if (stands !== undefined && (await coveredUpTo(tx, log, enrolled)) !== from) return stands.last;
+    if (beginningOf(enrolled, reach, isAnew) !== from) return undefined;
     // Of a runner without any job too: what was reported of it is then nobody's on the platform.
     await startMark(tx, log, "population");
-    return { ...counted, by, from, runner_id: runner, salt: salt(random), source, to };
+    const body = { ...counted, by, from, runner_id: runner, salt: salt(random), source, to };
+    const { index } = await put("coverage", body);
+    if (reach.isKept || isAnew) await keepThrough(tx, log, BigInt(runner), index);
+    return index;
   });
-  return receipt.written ? receipt.index : undefined;
 }
 
-/**
- * Without a gap from the first instant on that the runner's jobs are the log's. It may be earlier than it was: then
- * all is covered again, from there on.
- */
-export async function coveredUpTo(
+interface Reach {
+  /** Without a gap from the first instant on that the runner's jobs are the log's. */
+  to: string;
+  /** Whether the jobs up to there are in this database. */
+  isKept: boolean;
+}
+
+/** `since` may be earlier than it was: then all is covered again, from there on. */
+async function reachOf(
   sql: Sql | Transaction,
   log: string,
   { runner_id, since }: NumberedRunner,
-): Promise<string> {
-  const [covered] = await readCoverages(sql, log, [BigInt(runner_id)]);
-  return covered === undefined || covered.from > since || covered.to < since ? since : covered.to;
+): Promise<Reach> {
+  const runner = BigInt(runner_id);
+  const [covered] = await readCoverages(sql, log, [runner]);
+  if (covered === undefined) return { to: since, isKept: true };
+  const to = covered.from > since || covered.to < since ? since : covered.to;
+  return { to, isKept: covered.last === (await readKeptThrough(sql, log, runner)) };
+}
+
+function beginningOf({ since }: NumberedRunner, { isKept, to }: Reach, isAnew: boolean): string {
+  return isAnew && !isKept ? since : to;
+}
+
+/** Up to here a runner's jobs were walked over, and are in this database. */
+export async function walkedUpTo(sql: Sql, log: string, runner: NumberedRunner): Promise<string> {
+  return beginningOf(runner, await reachOf(sql, log, runner), true);
 }
 
 /** Count and digest of the jobs that finished in [from, to): one canonical line for each, in the order of their numbers. */

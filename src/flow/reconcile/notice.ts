@@ -6,11 +6,17 @@ import type { Finding } from "../../core/break.ts";
 import { monthOf } from "../../core/unit.ts";
 import { readBytes } from "../../store/entries.ts";
 import { readHead } from "../../store/heads.ts";
+import { readKeptThrough } from "../../store/kept-populations.ts";
 import { makeDue } from "../../store/platform-jobs.ts";
 import { moveReconcileMark, readReconcileMark } from "../../store/reconcile-marks.ts";
 import { type NewlySaid, readNewlySaid } from "../../store/reported.ts";
 import { transact } from "../../store/transact.ts";
-import { addUnseen, markBroken, readUnseen, type UnseenUsage } from "../../store/unseen-usages.ts";
+import {
+  addUnseen,
+  markBroken,
+  readUnbroken,
+  type UnseenUsage,
+} from "../../store/unseen-usages.ts";
 import { decodedAs, reportOf } from "../usage/show.ts";
 import { type Opening, openBreaks } from "./open.ts";
 
@@ -49,14 +55,18 @@ export async function notice(
 
 /**
  * Usage that stood before the coverage, and finished before its end: the walk had every job that the platform
- * knows of, and asked after those by number that it did not meet.
+ * knows of, and asked after those by number that it did not meet. Not where those jobs are in another database,
+ * which was lost: this one would miss them all.
  */
 async function judge(opening: Opening, log: string, entry: NewlySaid): Promise<number> {
   const { body, index } = decodedAs("coverage", bytesOf(entry));
-  const search = { runner: BigInt(body.runner_id), before: body.to, below: index, limit: USAGES };
+  const runner = BigInt(body.runner_id);
+  const kept = await readKeptThrough(opening.sql, log, runner);
+  if (kept === undefined || kept < index) return 0;
+  const search = { runner, before: body.to, below: index, limit: USAGES };
   let opened = 0;
   for (;;) {
-    const unseen = await readUnseen(opening.sql, log, search);
+    const unseen = await readUnbroken(opening.sql, log, search);
     opened += await openBreaks(opening, log, unseen.map(missingJob));
     await markBroken(
       opening.sql,

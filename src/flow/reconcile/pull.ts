@@ -20,9 +20,9 @@ import {
 } from "../../store/pull-marks.ts";
 import { startMark } from "../../store/reconcile-marks.ts";
 import { transact } from "../../store/transact.ts";
-import { dropSeen, markAsked, readUnseen } from "../../store/unseen-usages.ts";
+import { dropSeen, markAsked, readUnasked } from "../../store/unseen-usages.ts";
 import type { Random } from "../clock.ts";
-import { cover, coveredUpTo } from "./cover.ts";
+import { cover, walkedUpTo } from "./cover.ts";
 import { askGitLab, type GitLab, GitLabError } from "./gitlab.ts";
 import { numberedRunners } from "./runners.ts";
 import { readJobList, readOneJob, type SeenJob } from "./seen-job.ts";
@@ -135,7 +135,7 @@ async function readPage(
 async function floorOf({ appender, sql }: Pulling, log: string, runner: bigint): Promise<string> {
   const enrolled = numberedRunners(await appender.prefix(log)).get(String(runner));
   if (enrolled === undefined) return "";
-  return instantText(epochMs(await coveredUpTo(sql, log, enrolled)) - OVERLAP_MS);
+  return instantText(epochMs(await walkedUpTo(sql, log, enrolled)) - OVERLAP_MS);
 }
 
 /** Nothing of a page stands if the claim has run out: whoever took it reads the page again. */
@@ -192,7 +192,7 @@ async function askAfter(
   const [since, to] = [walkTo + LAG_MS, instantText(walkTo)];
   const search = { runner, limit: ASKED_MAX };
   const running = await readUnfinishedJobs(sql, log, { ...search, seenBefore: since });
-  const unseen = await readUnseen(sql, log, { ...search, before: to, askedBefore: since });
+  const unseen = await readUnasked(sql, log, { ...search, before: to, askedBefore: since });
   const started = clock.now();
   let restMs = 0;
   for (const asked of [...running, ...unseen]) {

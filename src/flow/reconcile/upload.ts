@@ -29,7 +29,12 @@ const UploadedJob = z.strictObject({
 });
 
 /** All jobs of the runner that finished before `to` were uploaded, with this request or earlier. */
-const CoveredRunner = z.strictObject({ runner_id: IntegerText, to: InstantText });
+const CoveredRunner = z.strictObject({
+  runner_id: IntegerText,
+  to: InstantText,
+  /** Also those from before the service's database was recovered: they were uploaded again. */
+  anew: z.literal(true).exactOptional(),
+});
 
 export const Upload = z.strictObject({
   jobs: z.array(UploadedJob).max(UPLOADED_MAX),
@@ -59,9 +64,9 @@ export async function upload(
   assertOwnWord(await uploading.appender.prefix(log), isPerson);
   const kept = await take(uploading, log, jobs.map(seenBy), "upload");
   const indices: string[] = [];
-  for (const { runner_id, to } of covered) {
+  for (const { anew = false, runner_id, to } of covered) {
     const until = notAfter(uploading.clock, to);
-    const runner = { runner: runner_id, to: until, by, source: "upload" } as const;
+    const runner = { runner: runner_id, to: until, by, source: "upload", anew } as const;
     const index = await cover(uploading, { log, ...runner });
     if (index !== undefined) indices.push(String(index));
   }

@@ -5,6 +5,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { z } from "zod";
+import { instantText } from "../../../src/core/unit.ts";
 import { type Pulled, type Pulling, pullStep } from "../../../src/flow/reconcile/pull.ts";
 
 export interface ApiJob {
@@ -17,6 +18,16 @@ export interface ApiJob {
   finished_at: string | null;
   /** As it stands in the JSON. */
   duration: string | null;
+}
+
+/** A job of a minute, made just before it; by epoch milliseconds. */
+export function jobEnded(id: number, ended: number, more: Partial<ApiJob> = {}): ApiJob {
+  const times = {
+    created_at: instantText(ended - 61_000),
+    started_at: instantText(ended - 60_000),
+    finished_at: instantText(ended),
+  };
+  return { id, runner: 700, project: 50, status: "success", duration: "60.0", ...times, ...more };
 }
 
 /** What the next request meets instead of an answer; undefined: an answer. */

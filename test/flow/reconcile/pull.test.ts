@@ -17,7 +17,7 @@ import {
   reported,
   sha256,
 } from "../door.ts";
-import { type ApiJob, type StandIn, startStandIn, walkAll } from "./gitlab.ts";
+import { type ApiJob, jobEnded, type StandIn, startStandIn, walkAll } from "./gitlab.ts";
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
@@ -65,16 +65,8 @@ afterEach(() => {
   });
 });
 
-/** Ended so long ago, after a minute; made just before. */
-function jobOf(id: number, agoMs: number, more: Partial<ApiJob> = {}): ApiJob {
-  const at = (ms: number): string => instantText(door.now - ms);
-  const times = {
-    created_at: at(agoMs + 61_000),
-    started_at: at(agoMs + 60_000),
-    finished_at: at(agoMs),
-  };
-  return { id, runner: 700, project: 50, status: "success", duration: "60.0", ...times, ...more };
-}
+const jobOf = (id: number, agoMs: number, more: Partial<ApiJob> = {}): ApiJob =>
+  jobEnded(id, door.now - agoMs, more);
 
 /** The newest has the highest number; they are so far apart. */
 const jobsOf = (count: number, apartMs: number): ApiJob[] =>

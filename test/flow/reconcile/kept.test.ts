@@ -1,0 +1,156 @@
+/** Usage whose job the platform does not name, before and after the database was lost and came back. */
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { instantText } from "../../../src/core/unit.ts";
+import { seal } from "../../../src/flow/log/seal.ts";
+import { cover } from "../../../src/flow/reconcile/cover.ts";
+import { isLastPage, matchDue } from "../../../src/flow/reconcile/match.ts";
+import { notice } from "../../../src/flow/reconcile/notice.ts";
+import { enlistRunners, type Pulling } from "../../../src/flow/reconcile/pull.ts";
+import { freshDatabase } from "../../postgres.ts";
+import {
+  closeHouse,
+  type Door,
+  entriesOf,
+  type House,
+  newAgent,
+  newLog,
+  ofKind,
+  openDoor,
+  openHouse,
+  reported,
+  sha256,
+} from "../door.ts";
+import { restore, sealerOn } from "../restored.ts";
+import { type ApiJob, jobEnded, type StandIn, startStandIn, walkAll } from "./gitlab.ts";
+
+const HOUR = 3_600_000;
+const DAY = 24 * HOUR;
+
+let house: House;
+let door: Door;
+let standIn: StandIn;
+let log: string;
+let pulling: Pulling;
+let seed = 20;
+
+beforeAll(async () => {
+  house = await openHouse();
+  door = house.open();
+  standIn = await startStandIn();
+}, 60_000);
+afterAll(async () => {
+  await standIn.close();
+  await closeHouse(house);
+});
+
+beforeEach(async () => {
+  seed += 1;
+  log = await newLog(door, `kept ${seed}`);
+  const effective_from = instantText(door.now - 9 * DAY);
+  await newAgent(door, log, seed, [{ uuid: `u${seed}`, effective_from }]);
+  const { token, url } = standIn;
+  pulling = {
+    ...{ sql: house.database.writer, appender: door.appender, random: door.random },
+    clock: { now: () => door.now },
+    gitlabs: [{ log, url, token }],
+    signal: new AbortController().signal,
+    intervalMs: HOUR,
+  };
+  await enlistRunners(pulling);
+});
+afterEach(() => {
+  Object.assign(standIn, { jobs: [], asked: [] });
+});
+
+const jobOf = (id: number, agoMs: number, more: Partial<ApiJob> = {}): ApiJob =>
+  jobEnded(id, door.now - agoMs, more);
+
+/** Reports of these jobs as the platform has them. */
+async function reportAll(jobs: readonly ApiJob[]): Promise<void> {
+  const texts = jobs.map(({ finished_at, id, started_at }, i) => {
+    const job = { id: String(id), project_id: "50" };
+    const usage = { finished_at: String(finished_at), started_at: String(started_at) };
+    return reported(seed, log, { counter: String(i + 1), uuid: `u${seed}`, job, usage });
+  });
+  await door.submit(...texts);
+}
+
+/** Codes and jobs of the breaks that are open when all has been looked at. */
+async function openAfterLook(on: Pulling): Promise<string[]> {
+  const bounds = { tolerance_ms: 5_000n, grace_ms: 30 * DAY };
+  const matching = { ...on, hash: sha256, bounds };
+  while ((await notice(matching, log)).entries > 0n);
+  while (!isLastPage(await matchDue(matching, log)));
+  const entries = await entriesOf(on.sql, log);
+  const ended = ofKind(entries, "break_resolved").map(({ body }) => body.break);
+  const open = ofKind(entries, "break").filter(({ index }) => !ended.includes(String(index)));
+  return open.map(({ body }) => `${body.code} ${body.job_id}`);
+}
+
+test("a recovered database covers all jobs anew before it says of any that the platform has none", async () => {
+  standIn.jobs = Array.from({ length: 6 }, (_, i) => jobOf(i + 1, (6 - i) * 30 * HOUR));
+  for (let i = 0; i < 120; i += 1) standIn.jobs.push(jobOf(2_000 + i, HOUR));
+  await reportAll([...standIn.jobs, jobOf(9, 40 * HOUR)]);
+  await walkAll(pulling, log);
+  expect(await openAfterLook(pulling)).toEqual(["missing-job 9"]);
+  await seal({ ...sealerOn(pulling.sql, house.archive), log });
+  const empty = await freshDatabase();
+  const again = openDoor(empty.writer, { archive: house.archive, seed: "recovered" });
+  try {
+    await restore(empty, house.archive, log);
+    again.now = door.now + HOUR;
+    const { appender, random } = again;
+    const clock = { now: () => again.now };
+    const recovered = { ...pulling, sql: empty.writer, appender, random, clock };
+    // Before any walk, behind an upload that says nothing of the jobs that were lost, and behind walks.
+    expect(await openAfterLook(recovered)).toEqual(["missing-job 9"]);
+    const told = { log, runner: "700", by: "p_platform", source: "upload" } as const;
+    await cover(recovered, { ...told, to: instantText(again.now - 45 * 60_000) });
+    expect(await openAfterLook(recovered)).toEqual(["missing-job 9"]);
+    await enlistRunners(recovered);
+    for (const _ of [1, 2]) {
+      await walkAll(recovered, log);
+      expect(await openAfterLook(recovered)).toEqual(["missing-job 9"]);
+      again.now += 2 * HOUR;
+    }
+    const all = ofKind(await entriesOf(empty.reader, log), "coverage").map(({ body }) => body);
+    expect(all.map(({ jobs }) => jobs)).toEqual(["126", "0", "126", "0"]);
+    expect(all[2]?.from).toBe(all[0]?.from);
+  } finally {
+    await again.close();
+    await empty.drop();
+  }
+}, 60_000);
+
+test("an upload to a recovered database may say that all jobs are in it anew, and is then believed", async () => {
+  const told = { log, runner: "700", by: "p_platform", source: "upload" } as const;
+  await reportAll([jobOf(1, 30 * HOUR)]);
+  await cover(pulling, { ...told, to: instantText(door.now - 40 * HOUR) });
+  await pulling.sql`delete from reconcile_marks where log = ${log}`;
+  await cover(pulling, { ...told, to: instantText(door.now - 20 * HOUR) });
+  expect(await openAfterLook(pulling)).toEqual([]);
+  await cover(pulling, { ...told, to: instantText(door.now - HOUR), anew: true });
+  expect(await openAfterLook(pulling)).toEqual(["missing-job 1"]);
+});
+
+test("usage whose job the platform lacked is asked after once a day, and its break heals when it is found", async () => {
+  const late = jobOf(3, 2 * HOUR, { created_at: "2026-06-01T00:00:00.000Z" });
+  // A page of old ones keeps the second walk from going down to it.
+  standIn.jobs = [1_000, 2_000].flatMap((first) => {
+    return Array.from({ length: 100 }, (_, i) =>
+      jobOf(first + i, first === 1_000 ? 3 * DAY : HOUR),
+    );
+  });
+  await reportAll([late]);
+  await openAfterLook(pulling);
+  await walkAll(pulling, log);
+  expect(await openAfterLook(pulling)).toEqual(["missing-job 3"]);
+  const asked = () => standIn.asked.filter((path) => path.endsWith("/jobs/3")).length;
+  standIn.jobs.push(late);
+  door.now += HOUR;
+  await walkAll(pulling, log);
+  expect([asked(), await openAfterLook(pulling)]).toEqual([1, ["missing-job 3"]]);
+  door.now += DAY;
+  await walkAll(pulling, log);
+  expect([asked(), await openAfterLook(pulling)]).toEqual([2, []]);
+});
