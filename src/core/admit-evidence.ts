@@ -2,6 +2,7 @@
 import type { Rule } from "./admit.ts";
 import { FEED_DIFFERING_MAX } from "./evidence.ts";
 import { differencesIn } from "./feed/acknowledgement.ts";
+import { SERVICE } from "./healing.ts";
 import { misshapen, Problem } from "./problem.ts";
 import { monthOf } from "./unit.ts";
 
@@ -12,9 +13,12 @@ const coverage: Rule<"coverage"> = (_, { from, to }, at) => {
   if (from >= to || to > at) misshapen("coverage", "to");
 };
 
-/** That the entry that shows it stands before those say who see it (flow/reconcile/end.ts). */
-const breakResolved: Rule<"break_resolved"> = (_, { evidence, outcome }) => {
-  if (outcome === "healed" && evidence === "") misshapen("break_resolved", "evidence");
+/** Whether the entry that it names shows it those say who see the entries before (flow/reconcile/end.ts). */
+const breakResolved: Rule<"break_resolved"> = (_, { by, evidence, outcome }) => {
+  if (outcome !== "healed") return;
+  if (evidence === "") misshapen("break_resolved", "evidence");
+  // No person heals anything: what they decide is `accepted` or `corrected`.
+  if (by !== SERVICE) misshapen("break_resolved", "by");
 };
 
 const sourceCount: Rule<"source_count"> = (_, { day }, at) => {

@@ -1,8 +1,8 @@
-/** Payloads of the statements about keys: claim, rotation, attestation (BYTES §2), read after their signatures. */
+/** Payloads of what agents sign: claim, rotation, attestation, report (BYTES §2), read after their signatures. */
 import { thumbprint } from "./ed25519.ts";
 import { parseCanonical } from "./json.ts";
 import { readCompact } from "./jws.ts";
-import { Attestation, Claim, Rotation, TYP } from "./report.ts";
+import { Attestation, Claim, Report, Rotation, TYP } from "./report.ts";
 import { decodeBase64url } from "./text.ts";
 
 interface Signed<P> {
@@ -38,6 +38,11 @@ export function readRotation(jws: string): Statement<Rotation> | undefined {
 /** An agent's high-water marks. Undefined unless strict in form, header and payload. */
 export function readAttestation(jws: string): Signed<Attestation> | undefined {
   return readSigned(jws, TYP.attestation, Attestation);
+}
+
+/** Undefined unless strict in form, header and payload. */
+export function readReport(jws: string): Signed<Report> | undefined {
+  return readSigned(jws, TYP.report, Report);
 }
 
 function readStatement<P extends Claim | Rotation>(

@@ -63,6 +63,15 @@ test("what billing begins with changes only while neither the old nor the new in
   expect(answer("mode", moved, history)).toBe("admitted");
 });
 
+test("what heals is shown by an entry, and in the name of no person", () => {
+  const came = { ...SEALED, approval: "", break: "1", reason: "came", ticket: "none" };
+  const healed = { ...came, by: "service", evidence: "0", outcome: "healed" } as const;
+  const dual = new History({ control: "dual" });
+  expect(answer("break_resolved", healed, dual)).toBe("admitted");
+  expect(answer("break_resolved", { ...healed, evidence: "" }, dual)).toBe("invalid-request");
+  expect(answer("break_resolved", { ...healed, by: "p_one" }, dual)).toBe("invalid-request");
+});
+
 test("no system outside speaks in the service's own name", () => {
   expect(answer("mode", { ...MODE, sources: ["minutebook/credit_run"] })).toBe("invalid-request");
 });

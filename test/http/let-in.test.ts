@@ -7,7 +7,7 @@ import { encodeEntry } from "../../src/core/entry.ts";
 import { leafHash } from "../../src/core/hash.ts";
 import { expire } from "../../src/flow/control/expire.ts";
 import { auditFiles, filesOf, vkey } from "../audit/archive.ts";
-import { TestLog } from "../audit/log.ts";
+import { SALT, TestLog } from "../audit/log.ts";
 import { RUNNER } from "../core/history.ts";
 import { reported } from "../flow/door.ts";
 import { coded, FourEyes } from "./four-eyes.ts";
@@ -120,6 +120,20 @@ test("a break that is none, or is shown by what does not stand, is refused when 
   });
   expect(await propose({})).toEqual([409, "already-decided"]);
   await expectProven();
+});
+
+test("under dual control no difference is gone by an entry that is about something else, whoever writes it", async () => {
+  const { appender } = desk.house;
+  const about = { fingerprint: `${"A".repeat(42)}E=`, job_id: "1", runner_id: "700", usage: "" };
+  const { index } = await appender.control(desk.log, "break", () => ({
+    ...{ ...about, code: "duration", detail: "10 h", difference_ms: "36000000", kid: "" },
+    ...{ month: "2026-10-01", namespace_id: "7", salt: SALT, tracking: "hosted" },
+  }));
+  const healed = appender.control(desk.log, "break_resolved", () => ({
+    ...{ approval: "", break: String(index), by: "service", evidence: "0", outcome: "healed" },
+    ...{ reason: "came", salt: SALT, ticket: "none" },
+  }));
+  await expect(healed).rejects.toMatchObject({ code: "invalid-request" });
 });
 
 /** Nearly always what can be good. */

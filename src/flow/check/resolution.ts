@@ -1,10 +1,11 @@
-/** How held reports and conflicts ended: once each, by what stood before, and with what stands right behind. */
+/** How held reports, conflicts and breaks ended: by what stood before, and with what stands right behind. */
 import type { Entry, EntryOf } from "../../core/entry.ts";
 import type { Prefix } from "../../core/prefix.ts";
 import { Problem } from "../../core/problem.ts";
 import type { Sql } from "../../store/connect.ts";
 import { standing } from "../control/standing.ts";
 import { assertConflictEnd, assertHoldEnd } from "../hold/open.ts";
+import { assertHealed } from "../reconcile/end.ts";
 import type { Misjudged } from "./event.ts";
 
 /** The rows that are read here were compared with their entries already. */
@@ -19,6 +20,7 @@ export async function* resolutionRules(
     if (entry.kind === "conflict_resolved") {
       await assertConflictEnd({ tx, prefix, below }, entry.body);
     }
+    await assertHealed(tx, entry);
   } catch (error) {
     if (!(error instanceof Problem)) throw error;
     yield ["an admissible entry", error.code];

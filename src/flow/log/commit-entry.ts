@@ -16,6 +16,7 @@ import { insertJobs, type Job } from "../../store/jobs.ts";
 import { insertKey } from "../../store/keys.ts";
 import { transact } from "../../store/transact.ts";
 import { assertDecided } from "../control/decided.ts";
+import { assertHealed } from "../reconcile/end.ts";
 import { reportOf } from "../usage/show.ts";
 import { Chain } from "./chain.ts";
 import { type Committing, committed, decided, hold, laterOf, type Memory } from "./held.ts";
@@ -140,6 +141,7 @@ class Writing {
     assertBehind(this.entries.at(-1), kind, body);
     const { entry, stored } = this.#chain.append(kind, body);
     await assertDecided(tx, prefix, entry as Entry);
+    await assertHealed(tx, entry as Entry);
     if (kind === "usage") {
       const { columns, job } = besideUsage(entry as EntryOf<"usage">, prefix, this.#hash);
       stored.usage = columns;

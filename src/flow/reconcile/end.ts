@@ -1,9 +1,12 @@
-/** What persons decide about a break: each ends once, by what stands on the log. */
-import type { Body } from "../../core/entry.ts";
-import { Problem } from "../../core/problem.ts";
-import { readBreakState } from "../../store/breaks.ts";
-import type { Transaction } from "../../store/connect.ts";
+/** How a break ends: once, by what stands on the log, and without a person only where that is about the same. */
+import { fingerprint } from "../../core/break.ts";
+import type { Body, Entry } from "../../core/entry.ts";
+import { heals } from "../../core/healing.ts";
+import { misshapen, Problem } from "../../core/problem.ts";
+import { readBreakState, readOpened } from "../../store/breaks.ts";
+import type { Sql, Transaction } from "../../store/connect.ts";
 import { readEntries } from "../../store/entries.ts";
+import { entryAt, standing } from "../control/standing.ts";
 
 /** @throws Problem `not-found` for no break, and for evidence that does not stand; `already-decided` */
 export async function assertBreakEnd(
@@ -18,4 +21,43 @@ export async function assertBreakEnd(
   const shown = BigInt(evidence);
   const [entry] = await readEntries(tx, log, shown, shown + 1n);
   if (entry === undefined) throw new Problem("not-found");
+}
+
+/**
+ * That what is said to have healed is shown to be over. Asked under the head's lock, and again of entries that stand.
+ *
+ * @throws Problem `not-found` for no break, `invalid-request` for evidence of something else
+ */
+export async function assertHealed(
+  tx: Sql | Transaction,
+  { body, index, kind, log }: Entry,
+): Promise<void> {
+  if (kind !== "break_resolved" || body.outcome !== "healed") return;
+  const broken = await standing(tx, log, "break", BigInt(body.break));
+  if (broken === undefined) throw new Problem("not-found");
+  const shown = BigInt(body.evidence) < index && (await entryAt(tx, log, BigInt(body.evidence)));
+  const isShown = shown && heals(broken.body, shown);
+  const isOver =
+    isShown && shown.kind === "source_count"
+      ? await isOfSource(tx, log, broken.body, shown.body)
+      : isShown;
+  if (!isOver) misshapen(kind, "evidence");
+}
+
+/** Among the breaks about one source's events of one day, of which each is told from the first by the end before. */
+async function isOfSource(
+  tx: Sql | Transaction,
+  log: string,
+  broken: Body<"break">,
+  { day, kind, source }: Body<"source_count">,
+): Promise<boolean> {
+  const about = { day, kind, source };
+  const identity = { about, code: "source-count", tracking: "hosted" } as const;
+  let print = fingerprint(identity);
+  while (print !== broken.fingerprint) {
+    const after = (await readOpened(tx, log, [print])).get(print)?.end ?? undefined;
+    if (after === undefined) return false;
+    print = fingerprint({ ...identity, after });
+  }
+  return true;
 }

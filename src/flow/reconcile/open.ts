@@ -8,6 +8,7 @@ import {
 } from "../../core/break.ts";
 import type { Body } from "../../core/entry.ts";
 import type { Sha256 } from "../../core/hash.ts";
+import { SERVICE } from "../../core/healing.ts";
 import { type OpenedBreak, readEnded, readOpened, readOpenOfKey } from "../../store/breaks.ts";
 import type { Sql, Transaction } from "../../store/connect.ts";
 import type { Random } from "../clock.ts";
@@ -22,9 +23,6 @@ export interface Opening {
   random: Random;
   hash?: Sha256;
 }
-
-/** What no person has done. */
-export const SERVICE = "service";
 
 /** Entries of one transaction: reports queue behind it. */
 const TOGETHER = 25;

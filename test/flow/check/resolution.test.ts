@@ -1,8 +1,11 @@
-/** Holds and conflicts that ended as they could not are found from the entries alone. */
+/** Holds, conflicts and breaks that ended as they could not are found from the entries alone. */
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { breakBody, type Finding } from "../../../src/core/break.ts";
+import type { Entry } from "../../../src/core/entry.ts";
 import { Prefix } from "../../../src/core/prefix.ts";
+import { TYP } from "../../../src/core/report.ts";
 import { resolutionRules } from "../../../src/flow/check/resolution.ts";
-import { CARD } from "../../core/history.ts";
+import { CARD, NOW, signed } from "../../core/history.ts";
 import { LEDGER_START, TestLedger } from "../../ledger.ts";
 import { type FreshDatabase, freshDatabase } from "../../postgres.ts";
 
@@ -74,4 +77,55 @@ test("a release without its usage, usage without its release, and usage of anoth
     `7 ${wrong(second)}`,
     `9 ${wrong(second)}`,
   ]);
+});
+
+test("a break heals by an entry about its own job, key or source, and what has happened by none", async () => {
+  const ledger = new TestLedger("e".repeat(32), LEDGER_START);
+  ledger.card("hosted", { "*": "1" });
+  const [agent, other] = [ledger.enrol(3, [RUNNER]), ledger.enrol(4, [RUNNER])];
+  const usage = ledger.report(agent, { job: 1, runner: RUNNER });
+  const foreign = ledger.report(other, { job: 2, runner: RUNNER });
+  const lines = ledger.report(agent, { job: 1, runner: RUNNER });
+  const attest = (seed: number, spool: string): Entry => {
+    const marks = { clock_offset_ms: "0", counter: "1", files: [], malformed: "0", rejected: "0" };
+    const payload = { ...marks, issued_at: NOW, log: ledger.log, spool };
+    return ledger.append("attestation", { jws: signed(seed, TYP.attestation, payload) });
+  };
+  const [waiting, delivered, silent] = [attest(3, "1"), attest(3, "0"), attest(4, "0")];
+  const day = { day: "2026-10-31", kind: "quota", source: "plan" } as const;
+  const count = { ...day, by: "p", counted: "0", salt: CARD.salt, stated: "0" };
+  const counted = ledger.append("source_count", count);
+  const another = ledger.append("source_count", { ...count, source: "crm" });
+
+  /** A break, and right behind it that this entry heals it. */
+  const heal = (code: Finding["code"], of: Partial<Finding>, shown: Entry): bigint => {
+    const about = { number: String(ledger.size) };
+    const finding = { about, detail: "", month: "2026-10-01", tracking: "hosted", ...of } as const;
+    const found = ledger.append("break", breakBody({ ...finding, code }, CARD.salt));
+    const said = { ...WHY, by: "service", break: String(found.index), outcome: "healed" } as const;
+    return ledger.append("break_resolved", { ...said, evidence: String(shown.index) }).index;
+  };
+  const [job, key] = [{ job_id: "1" }, { kid: agent.kid }];
+  heal("counter-gap", key, lines);
+  const first = heal("source-count", { about: day }, counted);
+  const looks: [Finding["code"], Partial<Finding>, right: Entry, wrong: Entry][] = [
+    ["missing-report", job, usage, foreign],
+    ["missing-job", job, usage, lines],
+    ["duration", job, usage, ledger.written[0]?.entry ?? foreign],
+    ["foreign-runner", job, usage, delivered],
+    ["other-namespace", job, usage, counted],
+    ["counter-gap", key, usage, foreign],
+    ["missing-attestation", key, waiting, silent],
+    ["undelivered", key, delivered, waiting],
+  ];
+  for (const [code, of, right] of looks) heal(code, of, right);
+  const wrong = looks.map(([code, of, , shown]) => heal(code, of, shown));
+  const again = { about: day, after: first };
+  wrong.push(heal("source-count", again, another));
+  for (const code of ["over-timeout", "over-capacity", "sudden-jump", "clock-offset"] as const) {
+    wrong.push(heal(code, { ...job, ...key }, code === "clock-offset" ? delivered : usage));
+  }
+  expect(await found(ledger)).toEqual(
+    wrong.map((index) => `${index} break_resolved an admissible entry invalid-request`),
+  );
 });

@@ -1,0 +1,53 @@
+/** What ends a break though nobody decides: by the break's code, which entry can show that it is over, and of what. */
+import { readAttestation, readReport } from "./claim.ts";
+import type { Body, Entry } from "./entry.ts";
+import type { BreakCode } from "./evidence.ts";
+
+/** In whose name the service writes what no person has done. */
+export const SERVICE = "service";
+
+type Shows = (broken: Body<"break">, shown: Entry) => boolean;
+
+/** Usage of the job in either tracking, which stands before the break where it is what the platform differed from. */
+const ofJob: Shows = ({ job_id }, { body, kind }) => {
+  return kind === "usage" && readReport(body.jws)?.payload.job.id === job_id;
+};
+
+/** Whatever accounts for a counter of the key. */
+const ofCounter: Shows = ({ kid }, { body, kind }) => {
+  if (kind === "disposition") return body.kid === kid;
+  const isSigned = kind === "usage" || kind === "hold" || kind === "conflict";
+  return isSigned && readReport(body.jws)?.signer === kid;
+};
+
+const ofKey: Shows = ({ code, kid }, { body, kind }) => {
+  const said = kind === "attestation" ? readAttestation(body.jws) : undefined;
+  return said?.signer === kid && (code !== "undelivered" || said.payload.spool === "0");
+};
+
+/** What has happened stays so: persons say what becomes of it. */
+const nothing: Shows = () => false;
+
+const SHOWS: { readonly [C in BreakCode]: Shows } = {
+  "missing-report": ofJob,
+  "missing-job": ofJob,
+  duration: ofJob,
+  "foreign-runner": ofJob,
+  "other-namespace": ofJob,
+  "counter-gap": ofCounter,
+  "missing-attestation": ofKey,
+  undelivered: ofKey,
+  "clock-offset": nothing,
+  "over-timeout": nothing,
+  "over-capacity": nothing,
+  "sudden-jump": nothing,
+  /** That it is of the same day, kind and source the chain of such breaks says (flow/reconcile/end.ts). */
+  "source-count": (_, { kind }) => kind === "source_count",
+  /** Which of them those say who see all of the feed's (core/feed/acknowledgement.ts). */
+  "portal-difference": (_, { kind }) => kind === "feed_ack",
+};
+
+/** Whether an entry can show that what a break says is over. */
+export function heals(broken: Body<"break">, shown: Entry): boolean {
+  return SHOWS[broken.code](broken, shown);
+}
