@@ -53,10 +53,11 @@ function scheduleLoops(options: Options & Pick<Delivering, "holds">): Promise<vo
   const delivery = openTrouble(log, "exports, delivery");
   const end = openTrouble(log, "exports, end");
   const delivering = { ...options, open: openExports, onFailure: delivery.failed };
+  const expiring = { ...options, ...exports, onFailure: end.failed };
   return [
     rounds(options, schedule, () => askDue({ ...options, ...exports, closingSet: CLOSING_SET })),
     rounds(options, delivery, () => deliverDue(delivering)),
-    rounds(options, end, () => expireDue({ ...options, ...exports })),
+    rounds(options, end, () => expireDue(expiring)),
   ];
 }
 

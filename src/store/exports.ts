@@ -114,9 +114,25 @@ export async function listUndelivered(
     from exports
     where state = 'done' and deliver_to is not null and delivered_at is null and number > ${after}
       and deliver_to <> all(${textColumn(except)}::text::text[])
+      and not ${hasErased(sql)}
     order by number
     limit ${limit}`;
 }
+
+/** Whether the file may have a name that was erased since: nobody is given it any more. */
+export async function isOvertaken(sql: Reader, { log, id }: Key): Promise<boolean> {
+  const { count } = await sql`
+    select from exports where log = ${log} and id = ${id} and ${hasErased(sql)}`;
+  return count > 0;
+}
+
+/** With names, of which one was erased since it was asked for, by whichever process's clock. */
+const hasErased = (sql: Reader) => sql`(
+  parameters like '%"names":true%' and exists (
+    select from name_erasures
+    where name_erasures.log = exports.log and asked_at < erased_at + interval '1 minute'
+  )
+)`;
 
 /** Of all logs, the one that was asked for last and has its file; undefined where none has. */
 export async function readNewestDone(sql: Reader): Promise<ExportRow | undefined> {
@@ -168,24 +184,29 @@ export async function setDelivered(sql: Reader, { log, id }: Key, at: Date): Pro
   await sql`update exports set delivered_at = ${at} where log = ${log} and id = ${id}`;
 }
 
+export type ExpiredRow = Pick<ExportRow, "log" | "id" | "number" | "format" | "state">;
+
 /**
- * What has ended, the oldest first: asked for before an instant and not kept for good; or on a schedule, and
- * failed before another one; or with names, of which one was erased since, by whichever process's clock. What
- * removes those of a schedule lets them be asked for again.
+ * What has ended, after a number, the oldest first: asked for before an instant, not kept for good, and where it has
+ * to be; or on a schedule, and failed before another one; or with names, of which one was erased since. What removes
+ * those of a schedule lets them be asked for again.
  */
 export async function listExpired(
   sql: Reader,
+  after: bigint,
   before: { asked: Date; failed: Date },
   limit: number,
-): Promise<Pick<ExportRow, "log" | "id" | "format" | "state">[]> {
-  return await sql<Pick<ExportRow, "log" | "id" | "format" | "state">[]>`
-    select log, id, format, state
+): Promise<ExpiredRow[]> {
+  return await sql<ExpiredRow[]>`
+    select log, id, number, format, state
     from exports
-    where not kept and asked_at < ${before.asked} and state <> 'pending'
-      or origin is not null and state = 'failed' and ended_at < ${before.failed}
-      or state <> 'pending' and parameters like '%"names":true%' and asked_at < (
-        select erased_at + interval '1 minute' from name_erasures where log = exports.log
+    where number > ${after} and (
+      not kept and asked_at < ${before.asked} and (
+        state = 'failed' or state = 'done' and (deliver_to is null or delivered_at is not null)
       )
+      or origin is not null and state = 'failed' and ended_at < ${before.failed}
+      or state <> 'pending' and ${hasErased(sql)}
+    )
     order by number
     limit ${limit}`;
 }

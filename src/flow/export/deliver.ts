@@ -3,7 +3,7 @@ import type { Manifest } from "../../core/export/manifest.ts";
 import { encodeUtf8 } from "../../core/text.ts";
 import type { Sql } from "../../store/connect.ts";
 import type { ExportFiles } from "../../store/export-files.ts";
-import { listUndelivered, setDelivered, setPending } from "../../store/exports.ts";
+import { isOvertaken, listUndelivered, setDelivered, setPending } from "../../store/exports.ts";
 import type { Clock } from "../clock.ts";
 import { hashed } from "./hashed.ts";
 import { type Held, holding } from "./hold.ts";
@@ -49,14 +49,16 @@ async function copyHeld(delivering: Delivering, held: Held, away: Set<string>): 
   if (to === null || manifest === null || delivered_at !== null) return undefined;
   const note = await noteFor(keyring, row, manifest);
   const path = `${log}/${fileName(row)}`;
-  const kept = watched(sound(delivering, held, parseManifest(manifest)));
+  const own = openOwn();
+  const file = unlessErased(held, sound(delivering, held, parseManifest(manifest)));
   try {
     const target = await open(to);
-    await target.write(path, kept.chunks, signal);
+    await target.write(path, own.watched(file), signal);
     await target.write(`${path}.manifest.json`, whole(manifest), signal);
-    await target.write(`${path}.manifest.note`, whole(note), signal);
+    const last = own.watched(unlessErased(held, whole(note)));
+    await target.write(`${path}.manifest.note`, last, signal);
   } catch (error) {
-    if (error !== kept.failure()) away.add(to);
+    if (error !== own.failure()) away.add(to);
     if (!(error instanceof Damaged)) throw error;
     await setPending(tx, row);
     return { error };
@@ -85,19 +87,29 @@ async function* sound(
   });
 }
 
-/** Tells what could not be read from what could not be written. */
-function watched(source: AsyncIterable<Uint8Array>) {
-  let failed: unknown;
-  return { chunks: chunks(), failure: () => failed };
+/** Asked once more before it has its name: copying may have taken hours. */
+async function* unlessErased(
+  { tx, row }: Held,
+  chunks: AsyncIterable<Uint8Array>,
+): AsyncGenerator<Uint8Array> {
+  yield* chunks;
+  if (await isOvertaken(tx, row)) throw new Error("exports: a name was erased meanwhile");
+}
 
-  async function* chunks(): AsyncGenerator<Uint8Array> {
-    try {
-      yield* source;
-    } catch (error) {
-      failed = error;
-      throw error;
-    }
-  }
+/** Tells what could not be had from what could not be written. */
+function openOwn() {
+  let failed: unknown;
+  return {
+    failure: () => failed,
+    watched: async function* (chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+      try {
+        yield* chunks;
+      } catch (error) {
+        failed = error;
+        throw error;
+      }
+    },
+  };
 }
 
 async function* whole(text: string): AsyncGenerator<Uint8Array> {

@@ -6,7 +6,7 @@ import { Problem } from "../../core/problem.ts";
 import { decodeBase64, encodeHex, encodeUtf8 } from "../../core/text.ts";
 import type { Sql } from "../../store/connect.ts";
 import { type ByteRange, type ExportFiles, ExportFilesError } from "../../store/export-files.ts";
-import { type ExportRow, listExports, readExport } from "../../store/exports.ts";
+import { type ExportRow, isOvertaken, listExports, readExport } from "../../store/exports.ts";
 import type { Keyring } from "../key/keyring.ts";
 import { signText } from "../key/sign-text.ts";
 
@@ -146,7 +146,8 @@ export interface ExportFile {
 export async function exportFile(exports: Exports, of: OfExport): Promise<ExportFile> {
   const row = await found(exports, of);
   const { bytes, format, sha256 } = parseManifest(manifestIn(row));
-  const { files } = exports;
+  const { files, sql } = exports;
+  if (await isOvertaken(sql, row)) throw new Problem("not-found");
   const size = await files.size(keptAt(row)).catch(unavailable);
   // Its time is over: the file goes first, and its row behind it.
   if (size === undefined) throw new Problem("not-found");

@@ -8,9 +8,11 @@ import { ask } from "../../../src/flow/export/ask.ts";
 import { type Delivering, deliverDue } from "../../../src/flow/export/deliver.ts";
 import { expireDue } from "../../../src/flow/export/expire.ts";
 import { make } from "../../../src/flow/export/make.ts";
+import { exportFile } from "../../../src/flow/export/read.ts";
 import type { Source } from "../../../src/flow/export/source.ts";
 import { openExports } from "../../../src/store/export-location.ts";
 import { type ExportRow, readExport } from "../../../src/store/exports.ts";
+import { eraseName, putNames } from "../../../src/store/names.ts";
 import { type Desk, leaves, openDesk } from "./making.ts";
 
 let desk: Desk;
@@ -24,11 +26,11 @@ beforeEach(async () => {
 });
 
 /** As a process has listed it: what becomes of it later is not in it. */
-async function listed(): Promise<ExportRow> {
+async function listed(more: { names?: true } = {}): Promise<ExportRow> {
   const asked = await ask(
     desk.making,
     { log: desk.log, by: "p_finance" },
-    { name: "entries", format: "csv" },
+    { name: "entries", format: "csv", ...more },
   );
   return await now(asked);
 }
@@ -87,7 +89,8 @@ test("what failed is tried by nobody who had listed it before", async () => {
 test("what was removed since it was listed is not made again: its file would lie there for ever", async () => {
   const row = await listed();
   await make(desk.making, row);
-  await expireDue({ ...desk.making, keptMs: -1 });
+  const onFailure = (error: unknown): void => expect.unreachable(String(error));
+  await expireDue({ ...desk.making, keptMs: -1, onFailure });
   expect(await filesOf(row.id)).toEqual([]);
   await make(desk.making, row);
   expect(await filesOf(row.id)).toEqual([]);
@@ -156,5 +159,31 @@ test("a copy that takes longer than a process may be stopped is delivered, and o
   expect(taken[0]).toBeGreaterThan(idleMs);
   expect(await readdir(join(to, desk.log))).toHaveLength(3);
   expect((await now(row)).delivered_at).not.toBeNull();
+  await rm(to, { recursive: true });
+});
+
+test("what may have a name that was erased is given to nobody, from before its last byte is copied", async () => {
+  const to = await mkdtemp(join(tmpdir(), "minutebook-erased-"));
+  const row = await listed({ names: true });
+  await desk.sql`update exports set deliver_to = ${to} where id = ${row.id}`;
+  await make(desk.making, row);
+  const name = { kind: "namespace", id: "7" } as const;
+  await putNames(desk.sql, desk.log, [{ ...name, name: "Acme" }]);
+  const { files } = desk.making;
+  const erasing: Delivering["files"] = { ...files, read: (...asked) => eraseBehind(asked) };
+  async function* eraseBehind(asked: Parameters<Delivering["files"]["read"]>) {
+    yield* files.read(...asked);
+    await eraseName(desk.sql, { ...name, log: desk.log }, new Date(desk.door.now));
+  }
+  const failures: unknown[] = [];
+  const onFailure = (error: unknown): void => void failures.push(error);
+  const delivering: Delivering = { ...desk.making, open: openExports, onFailure };
+  await deliverDue({ ...delivering, files: erasing });
+  expect(failures).toEqual([new Error("exports: a name was erased meanwhile")]);
+  await deliverDue(delivering);
+  expect([failures.length, await readdir(to)]).toEqual([1, [".staging"]]);
+  await expect(exportFile(desk.making, row)).rejects.toMatchObject({ code: "not-found" });
+  await expireDue({ ...delivering, keptMs: 9_000_000 });
+  expect(await readExport(desk.sql, row)).toBeUndefined();
   await rm(to, { recursive: true });
 });
