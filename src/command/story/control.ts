@@ -150,15 +150,14 @@ async function adjust(
 }
 
 /** What the platform saw and nobody reported, found by the service as it holds the two against each other. */
-async function breakOf(
-  { api, log }: Stage,
-  end: number,
-): Promise<Omit<Broken, "refused" | "accepted">> {
+async function breakOf(stage: Stage, end: number): Promise<Omit<Broken, "refused" | "accepted">> {
+  const { api, log } = stage;
   const at = (beforeEnd: number): string => new Date(end - beforeEnd).toISOString();
   const { job, minutes, runner_id } = LOST;
   const times = { finished_at: at(2 * HOUR_MS), started_at: at(2 * HOUR_MS + minutes * 60_000) };
   const seen = { job_id: job, runner_id, status: "success", duration: String(minutes * 60) };
-  await call(api, "POST", `/v1/logs/${log}/platform_jobs`, { jobs: [{ ...seen, ...times }] });
+  const jobs = [{ ...seen, ...times }];
+  await call(await as(stage, "platform"), "POST", `/v1/logs/${log}/platform_jobs`, { jobs });
   for (;;) {
     const { breaks } = await call<{ breaks: { code: string; index: string; job_id: string }[] }>(
       api,
