@@ -29,9 +29,9 @@ export async function audit({ histories, sizes, say }: Context): Promise<Row> {
     row: `full audit of ${entries} entries`,
     against: "node:crypto verification, 64 in flight, all cores",
     bound: { kind: "at-least", ratio: 0.65 },
+    memory: { peaks: { "peak memory": peak }, most: MEMORY_MIB_MAX },
     unit: "entries/s",
     ...figures,
-    notes: { "peak memory": `${peak.toFixed(0)} MiB (bound ${MEMORY_MIB_MAX})` },
   };
 }
 

@@ -49,19 +49,19 @@ export async function exports({ folder, sizes, say, defer }: Context): Promise<R
     rounds,
     say,
   });
-  const peaks: Record<string, string> = { "peak memory": mebibytes(peak) };
+  const peaks: Record<string, number> = { "peak memory": peak };
   for (const other of OTHERS) {
     const { bytes, peak, seconds } = await run({ ...task, work: { ...other, month } });
     say(`${other.name} as ${other.format}: ${bytes} bytes in ${seconds.toFixed(1)} s`);
-    peaks[`${other.name}.${other.format}`] = mebibytes(peak);
+    peaks[`${other.name}.${other.format}`] = peak;
   }
   return {
     row: `CSV export of ${exported} entries: made, hashed, counted, on disk`,
     against: "`COPY … TO STDOUT` of the same rows",
     bound: { kind: "at-least", ratio: 0.4 },
+    memory: { peaks, most: MEMORY_MIB_MAX },
     unit: "rows/s",
     ...figures,
-    notes: { ...peaks, "memory bound": mebibytes(MEMORY_MIB_MAX) },
   };
 }
 
@@ -103,5 +103,3 @@ async function run(task: Task): Promise<Outcome> {
   for await (const chunk of child.stdout) said += chunk;
   return JSON.parse(said);
 }
-
-const mebibytes = (figure: number): string => `${figure.toFixed(0)} MiB`;

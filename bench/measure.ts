@@ -8,6 +8,8 @@ export interface Row {
   against: string;
   /** The ratio that DESIGN asks for, where it does; `at-most` rows must not pass it. */
   bound?: { kind: "at-least" | "at-most"; ratio: number };
+  /** Peaks in MiB, by what they are of; none may be above `most`. */
+  memory?: { peaks: Readonly<Record<string, number>>; most: number };
   unit: string;
   a: number[];
   b: number[];
@@ -25,6 +27,9 @@ export function median(values: readonly number[]): number {
 export const ratioOf = (row: Row): number => median(row.a) / median(row.b);
 
 export function holds(row: Row): boolean {
+  const { memory } = row;
+  const peaks = Object.values(memory?.peaks ?? {});
+  if (memory !== undefined && peaks.some((peak) => peak > memory.most)) return false;
   if (row.bound === undefined) return true;
   const ratio = ratioOf(row);
   return row.bound.kind === "at-least" ? ratio >= row.bound.ratio : ratio <= row.bound.ratio;
@@ -71,7 +76,9 @@ export async function seconds(work: () => Promise<unknown>): Promise<number> {
 /** @param judge whether to say which ratios hold */
 export function table(rows: readonly Row[], judge: boolean): string {
   const lines = rows.map((row) => {
-    const notes = Object.entries(row.notes ?? {}).map(([name, value]) => `${name} ${value}`);
+    const notes = Object.entries({ ...memoryNotes(row), ...row.notes }).map(
+      ([name, value]) => `${name} ${value}`,
+    );
     return [
       row.row,
       row.against,
@@ -86,6 +93,12 @@ export function table(rows: readonly Row[], judge: boolean): string {
   return [head, head.map(() => "---"), ...lines]
     .map((cells) => `| ${cells.join(" | ")} |`)
     .join("\n");
+}
+
+function memoryNotes({ memory }: Row): Record<string, string> {
+  if (memory === undefined) return {};
+  const peaks = Object.entries(memory.peaks).map(([of, peak]) => [of, `${peak.toFixed(0)} MiB`]);
+  return { ...Object.fromEntries(peaks), "memory bound": `${memory.most} MiB` };
 }
 
 function written(bound: Row["bound"]): string {

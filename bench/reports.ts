@@ -23,14 +23,14 @@ export async function batches({ service: open, sizes, say }: Context): Promise<R
     rounds,
     say,
   });
-  const peak = peakMemory(service.pid);
+  const peaks = { "the service's peak memory": peakMemory(service.pid) };
   return {
     row: `reports over HTTP, batches of ${BATCH}, ${BATCH_CONNECTIONS} connections`,
     against: AGAINST,
     bound: { kind: "at-least", ratio: 1 },
+    memory: { peaks, most: MEMORY_MIB_MAX },
     unit: "reports/s",
     ...figures,
-    notes: { "the service's peak memory": `${peak.toFixed(0)} MiB (bound ${MEMORY_MIB_MAX})` },
   };
 }
 
