@@ -43,6 +43,7 @@ const OF_COLUMN: readonly (readonly [of: (column: string) => Check, ids: string]
       SkuId-C-001-M ResourceType-C-001-M PricingCategory-C-001-M PricingCurrency-C-001-M
       ServiceName-C-001-M PricingUnit-C-001-M BillingCurrency-C-001-M
       ServiceSubcategory-C-001-M ChargeClass-C-001-M SubAccountName-C-001-M
+      CommitmentDiscountStatus-C-001-M
       ResourceName-C-001-M SubAccountId-C-001-M InvoiceIssuerName-C-002-M ProviderName-C-002-M
       BillingAccountId-C-003-M BillingAccountName-C-002-M PublisherName-C-002-M
       SkuMeter-C-002-M ResourceId-C-002-M ChargeDescription-C-002-M SkuPriceId-C-002-M
@@ -60,7 +61,8 @@ const OF_COLUMN: readonly (readonly [of: (column: string) => Check, ids: string]
       PricingCurrencyEffectiveCost-C-003-M BillingPeriodEnd-C-003-M ServiceName-C-003-M
       BillingCurrency-C-004-M ServiceSubcategory-C-002-M EffectiveCost-C-003-M
       EffectiveCost-C-004-M BilledCost-C-003-M ChargePeriodEnd-C-003-M ContractedCost-C-003-M
-      ContractedCost-C-004-M ListCost-C-003-M ListCost-C-004-M`,
+      ContractedCost-C-004-M ListCost-C-003-M ListCost-C-004-M
+      PricingQuantity-C-008-M`,
   ],
   [
     number,
@@ -121,7 +123,8 @@ const PRESENT = `
   CostAndUsage-D-004-C:ListUnitPrice CostAndUsage-D-005-M:BillingAccountName
   CostAndUsage-D-006-M:BilledCost CostAndUsage-D-008-M:ChargeCategory
   CostAndUsage-D-009-M:BillingPeriodStart CostAndUsage-D-010-M:BillingPeriodEnd
-  CostAndUsage-D-011-C:ConsumedQuantity CostAndUsage-D-019-C:SubAccountId
+  CostAndUsage-D-011-C:ConsumedQuantity CostAndUsage-D-017-C:CommitmentDiscountStatus
+  CostAndUsage-D-019-C:SubAccountId
   CostAndUsage-D-021-M:PublisherName CostAndUsage-D-022-C:PricingCategory
   CostAndUsage-D-023-M:InvoiceIssuerName CostAndUsage-D-024-M:BillingAccountId
   CostAndUsage-D-025-M:ChargeDescription CostAndUsage-D-026-M:ChargeClass
@@ -165,6 +168,15 @@ const OTHERS: Readonly<Record<string, Check>> = {
   ),
   // There is no CommitmentDiscountId.
   "CommitmentDiscountStatus-C-003-C": none("CommitmentDiscountStatus"),
+  // As its text says: the condition that the model has for it is the contrary.
+  "CommitmentDiscountStatus-C-004-C": when(
+    all(given("CommitmentDiscountId"), isUsage),
+    given("CommitmentDiscountStatus"),
+  ),
+  "CommitmentDiscountStatus-C-005-M": when(
+    given("CommitmentDiscountStatus"),
+    is("CommitmentDiscountStatus", "Active", "Expired", "Pending"),
+  ),
   "ConsumedQuantity-C-004-C": when(not(isUsage), none("ConsumedQuantity")),
   // As its text says: the condition that the model has for it is the contrary.
   "ConsumedQuantity-C-006-C": when(all(isUsage, not(isCorrection)), given("ConsumedQuantity")),
@@ -173,6 +185,7 @@ const OTHERS: Readonly<Record<string, Check>> = {
   "ContractedUnitPrice-C-009-C": notBelowZero("ContractedUnitPrice"),
   "ContractedUnitPrice-C-011-C": priced("ContractedUnitPrice", "ContractedCost"),
   "EffectiveCost-C-005-C": when(is("ChargeCategory", "Purchase"), zero("EffectiveCost")),
+  "InvoiceId-C-004-C": none("InvoiceId"),
   "ListCost-C-009-C": priced("ListUnitPrice", "ListCost"),
   "ListUnitPrice-C-010-C": priced("ListUnitPrice", "ListCost"),
   "PricingCategory-C-007-M": is("PricingCategory", "Standard", "Committed", "Dynamic", "Other"),
