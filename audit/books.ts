@@ -152,7 +152,7 @@ export class Books {
       lines: this.#lines,
       figure: (figure, line) => this.#adjust(figure, line),
     });
-    const evidence = startEvidence(this.#breaks);
+    const evidence = startEvidence(this.#breaks, this.#standing);
     const feed = startFeed(this.#events);
     const tools = { hash, verify };
     const state = startState(entry, { decided, evidence, feed, money, origin, tools });

@@ -109,7 +109,8 @@ export const FINDINGS = {
     "A released report's usage stands right behind its release, and no held report's anywhere else",
   "conflict-end": "A conflict ends once, corrected only after an adjustment of what stands",
   "coverage-span": "A span of coverage is over when it is written",
-  "break-form": "A break, and what heals it, name entries before",
+  "break-form":
+    "A break names entries before it, and heals by one about the same, in no person's name",
   "break-twice": "A break is opened once",
   "break-end": "A break is assigned and resolved while it is open",
   "source-count": "A source's events of a day are counted as they stand",

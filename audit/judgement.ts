@@ -143,6 +143,8 @@ export class Judgement {
 
   /** Whoever holds a key that has ended must not vouch for more of its counters. */
   #attestation(index: bigint, at: string, { payload }: SaidAttestation, key: Key): void {
+    const as = payload.spool === "0" ? "delivered" : "attestation";
+    this.#tallies.standing.note(index, as, key.index);
     if (key.end !== undefined && BigInt(payload.counter) > key.end) {
       const detail = `counter ${payload.counter} attested, the key's last is ${key.end}`;
       this.#findings.add("key-has-ended", { index }, detail);
@@ -161,6 +163,7 @@ export class Judgement {
       this.#findings.add("jws-key", { index }, `lines of an unknown key ${body.kid}`);
       return;
     }
+    this.#tallies.standing.note(index, "report", key.index);
     let before = 0n;
     for (const line of body.lines) {
       const counter = BigInt(line.counter);
@@ -201,7 +204,9 @@ export class Judgement {
     this.#tallies.accounts.note(digest, index, as, index);
     this.#tallies.counters.note(key, BigInt(payload.counter), digest, index);
     key.came.add(BigInt(payload.counter));
-    if (as === ACCOUNT.usage || as === ACCOUNT.released) this.#tallies.standing.note(index);
+    const isUsage = as === ACCOUNT.usage || as === ACCOUNT.released;
+    const job = BigInt(payload.job.id);
+    this.#tallies.standing.note(index, isUsage ? "usage" : "report", key.index, job);
   }
 
   /** The key of whoever signed it; undefined if nobody knows it. */

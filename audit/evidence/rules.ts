@@ -3,6 +3,7 @@ import type { Body } from "../../src/core/entry.ts";
 import { decodeBase64 } from "../../src/core/text.ts";
 import type { Rules, Turn } from "../prefix/rule.ts";
 import type { State } from "../prefix/state.ts";
+import { heal } from "./healing.ts";
 import type { Span } from "./state.ts";
 
 export const EVIDENCE_RULES = {
@@ -46,8 +47,8 @@ function openBreak({ evidence }: State, body: Body<"break">, turn: Turn): void {
   const { usage } = body;
   const earlier = usage === "" || BigInt(usage) < turn.index;
   turn.expect(earlier, "break-form", `it is about entry ${usage}`);
-  const owing = OWING.has(body.code) ? body.kid : "";
-  evidence.breaks.set(turn.index, { month: body.month, owing });
+  const { code, fingerprint, job_id, kid, month } = body;
+  evidence.breaks.set(turn.index, { code, fingerprint, job_id, kid, month });
 }
 
 function assignBreak({ evidence }: State, body: Body<"break_assigned">, turn: Turn): void {
@@ -55,15 +56,19 @@ function assignBreak({ evidence }: State, body: Body<"break_assigned">, turn: Tu
   turn.expect(open, "break-end", `entry ${body.break} is no open break`);
 }
 
-function resolveBreak({ evidence }: State, body: Body<"break_resolved">, turn: Turn): void {
+function resolveBreak(state: State, body: Body<"break_resolved">, turn: Turn): void {
+  const { evidence } = state;
   const open = evidence.breaks.get(BigInt(body.break));
   turn.expect(open !== undefined, "break-end", `entry ${body.break} is no open break`);
   evidence.breaks.delete(BigInt(body.break));
   const { evidence: shown, outcome } = body;
-  if (open !== undefined && outcome !== "healed") evidence.excused.add(open.owing);
   const needed = outcome === "healed";
   const earlier = shown === "" ? !needed : BigInt(shown) < turn.index;
   turn.expect(earlier, "break-form", `${outcome}, and entry ${shown || "none"} shows it`);
+  if (open === undefined) return;
+  if (needed) heal(state, open, body, turn);
+  else if (OWING.has(open.code)) evidence.excused.add(open.kid);
+  if (open.code === "source-count") evidence.recounted.set(open.fingerprint, turn.index);
 }
 
 function countSource({ evidence }: State, body: Body<"source_count">, turn: Turn): void {
@@ -71,6 +76,7 @@ function countSource({ evidence }: State, body: Body<"source_count">, turn: Turn
   turn.expect(day < turn.at, "day-order", `${day}, written ${turn.at}`);
   const stands = evidence.events.get(eventName(kind, source, day)) ?? 0n;
   turn.expect(BigInt(counted) === stands, "source-count", `${counted} counted, ${stands} stand`);
+  evidence.counts.set(turn.index, { day, kind, source });
 }
 
 export function eventName(kind: string, source: string, day: string): string {

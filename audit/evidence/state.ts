@@ -1,6 +1,7 @@
 /** What others saw and what differs, as the entries so far have said it. */
 import type { Body } from "../../src/core/entry.ts";
 import type { Once } from "../tally/once.ts";
+import type { Standing } from "../tally/standing.ts";
 
 export interface Span {
   from: string;
@@ -8,12 +9,16 @@ export interface Span {
 }
 
 export interface Evidence {
-  /** Open breaks: the usage month that each concerns, and the key whose counters or silence it is about. */
-  breaks: Map<bigint, { month: string; owing: string }>;
+  breaks: Map<bigint, OpenBreak>;
   /** Keys of which persons have resolved such a break. */
   excused: Set<string>;
   /** Of all breaks. */
   fingerprints: Once;
+  /** What breaks are said to have healed by. */
+  shows: Standing;
+  /** What each `source_count` is of; and where breaks that one may open ended, by fingerprint. */
+  counts: Map<bigint, Pick<Body<"source_count">, "day" | "kind" | "source">>;
+  recounted: Map<string, bigint>;
   /** By runner: what the platform's lists cover, in the order of time and apart from each other. */
   coverage: Map<string, Span[]>;
   environment: Body<"environment"> | undefined;
@@ -29,6 +34,8 @@ export interface Evidence {
   released: bigint | undefined;
 }
 
+export type OpenBreak = Pick<Body<"break">, "code" | "fingerprint" | "job_id" | "kid" | "month">;
+
 export interface OpenHold {
   /** Of its report. */
   digest: Uint8Array;
@@ -42,9 +49,12 @@ export interface OpenConflict {
   corrected: boolean;
 }
 
-export function startEvidence(fingerprints: Once): Evidence {
+export function startEvidence(fingerprints: Once, shows: Standing): Evidence {
   return {
     fingerprints,
+    shows,
+    counts: new Map(),
+    recounted: new Map(),
     breaks: new Map(),
     excused: new Set(),
     coverage: new Map(),

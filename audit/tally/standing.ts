@@ -1,15 +1,33 @@
-/** Lines of dispositions name the entry that stands: a usage entry of the same log. */
+/**
+ * Entries that others name: a line the usage that stands, an end what shows that a break is over. Which it is, and
+ * of whom, is set aside by index, since it may stand anywhere before.
+ */
 import type { Findings } from "../finding.ts";
 import { type OpenPiles, SortedPiles } from "./piles.ts";
 
-/** index 8 · whether a line names it 1 · index of the entry that says so 8 */
-const WIDTH = 17;
+/** index 8 · said 1 · of the entry: key 8, job 8 · or of who names it: index 8, key or job 8 */
+const WIDTH = 25;
 const KEY = 8;
-const BY = 9;
-/** In this order, so that an entry's own record comes before those of the lines that name it. */
-const SAID = { usage: 0, named: 1 } as const;
+const [OWN_KEY, OWN_JOB] = [9, 17];
+const [BY, OF] = [9, 17];
+/** What an entry is. `report`: it accounts for one, and is no usage. `delivered`: an attestation of an empty spool. */
+const OWN = { usage: 0, report: 1, attestation: 2, delivered: 3 } as const;
+/** What it is named for, in this order: so its own record comes before those that name it. */
+const NAMED = { stands: 4, job: 5, counter: 6, silence: 7, backlog: 8 } as const;
 /** Entries are numbered without gaps: neighbours share a pile. */
 const PILE_BITS = 16n;
+
+/** By the number of what an end says has come. */
+const HEALING: Readonly<Record<number, { shown: readonly number[]; at: number; text: string }>> = {
+  [NAMED.job]: { shown: [OWN.usage], at: OWN_JOB, text: "usage of job" },
+  [NAMED.counter]: { shown: [OWN.usage, OWN.report], at: OWN_KEY, text: "a report by key" },
+  [NAMED.silence]: {
+    shown: [OWN.attestation, OWN.delivered],
+    at: OWN_KEY,
+    text: "attested by key",
+  },
+  [NAMED.backlog]: { shown: [OWN.delivered], at: OWN_KEY, text: "an empty spool of key" },
+};
 
 export class Standing {
   readonly #piles: SortedPiles;
@@ -20,31 +38,52 @@ export class Standing {
     this.#piles = new SortedPiles(open, { width: WIDTH, keyWidth: KEY });
   }
 
-  /** Entry `index` holds a usage. */
-  note(index: bigint): void {
-    this.#add(index, SAID.usage, index);
+  /** What entry `index` is, and of which key (by its entry) and job; only usage has to say its job. */
+  note(index: bigint, as: keyof typeof OWN, key: bigint, job = 0n): void {
+    this.#add(index, OWN[as], key, job);
   }
 
   /** A line of entry `by` says that the usage of entry `index` stands. */
   name(index: bigint, by: bigint): void {
-    this.#add(index, SAID.named, by);
+    this.#add(index, NAMED.stands, by, 0n);
+  }
+
+  /** Entry `by` ends a break by entry `index`, which has to be of this job, or of this key (by its entry). */
+  heal(
+    index: bigint,
+    by: bigint,
+    missing: Exclude<keyof typeof NAMED, "stands">,
+    of: bigint,
+  ): void {
+    this.#add(index, NAMED[missing], by, of);
   }
 
   check(findings: Findings): void {
-    let stands = false;
+    let own: DataView | undefined;
     for (const { record, first } of this.#piles.records()) {
-      if (first) stands = record[KEY] === SAID.usage;
-      if (stands) continue;
       const view = new DataView(record.buffer, record.byteOffset);
-      const detail = `a line names entry ${view.getBigUint64(0)}, which is not usage`;
-      findings.add("line-index", { index: view.getBigUint64(BY) }, detail);
+      const said = view.getUint8(KEY);
+      if (first) own = said < NAMED.stands ? view : undefined;
+      if (said === NAMED.stands && own?.getUint8(KEY) !== OWN.usage) {
+        const detail = `a line names entry ${view.getBigUint64(0)}, which is not usage`;
+        findings.add("line-index", { index: view.getBigUint64(BY) }, detail);
+      }
+      const healing = HEALING[said];
+      if (healing === undefined) continue;
+      const { at, shown, text } = healing;
+      const of = view.getBigUint64(OF);
+      const isShown = shown.includes(own?.getUint8(KEY) ?? said);
+      if (isShown && own?.getBigUint64(at) === of) continue;
+      const detail = `healed by entry ${view.getBigUint64(0)}, which is not ${text} ${of}`;
+      findings.add("break-form", { index: view.getBigUint64(BY) }, detail);
     }
   }
 
-  #add(index: bigint, said: number, by: bigint): void {
+  #add(index: bigint, said: number, first: bigint, second: bigint): void {
     this.#view.setBigUint64(0, index);
     this.#record[KEY] = said;
-    this.#view.setBigUint64(BY, by);
+    this.#view.setBigUint64(BY, first);
+    this.#view.setBigUint64(OF, second);
     this.#piles.add(Number(index >> PILE_BITS), this.#record);
   }
 }

@@ -1,10 +1,12 @@
 /** What others saw, and that controls were at work: each kind by its rule. */
 import { expect, test } from "vitest";
+import { breakBody } from "../../src/core/break.ts";
 import type { Body } from "../../src/core/entry.ts";
+import { BREAK_CODES, type BreakCode } from "../../src/core/evidence.ts";
 import { encodeBase64 } from "../../src/core/text.ts";
 import { auditFiles, filesOf, said } from "./archive.ts";
 import { coverage, difference } from "./closing.ts";
-import { limit, SALT, TestLog } from "./log.ts";
+import { card, limit, line, SALT, TestLog } from "./log.ts";
 
 const HASH = encodeBase64(new Uint8Array(32));
 const WHY = { approval: "", by: "finance", reason: "late", salt: SALT, ticket: "CASE-1" };
@@ -37,9 +39,81 @@ function resolved(said: Partial<Body<"break_resolved">>): (log: TestLog) => void
   };
 }
 
+/** A break, the entry that shows that it is over, `""` where none can, and one that shows something else. */
+type Healing = [code: BreakCode, of: Partial<Body<"break">>, right: string, wrong: string];
+
+function healings(log: TestLog): Healing[] {
+  log.write("rate_card", card());
+  const agent = log.enrol(2, [line("runner-a")]);
+  const other = log.enrol(3, [line("runner-b")]);
+  const usage = log.submit(agent, { job: "9" });
+  const foreign = log.submit(other, { job: "8", uuid: "runner-b" });
+  const lines = log.submit(agent, { job: "9" });
+  const [waiting, delivered] = [log.attest(agent, "2", "1"), log.attest(agent)];
+  const silent = log.attest(other);
+  const counted = log.write("source_count", { ...COUNT, counted: "0" });
+  const another = log.write("source_count", { ...COUNT, counted: "0", source: "crm" });
+  const { kid } = agent;
+  const { fingerprint } = differing();
+  return [
+    ["missing-report", {}, usage, "0"],
+    ["missing-job", {}, usage, foreign],
+    ["duration", {}, usage, lines],
+    ["foreign-runner", {}, usage, delivered],
+    ["other-namespace", {}, usage, counted],
+    ["counter-gap", { kid }, usage, foreign],
+    ["counter-gap", { kid }, lines, delivered],
+    ["missing-attestation", { kid }, waiting, silent],
+    ["undelivered", { kid }, delivered, waiting],
+    ["source-count", { fingerprint }, counted, another],
+    ["over-timeout", {}, "", usage],
+    ["over-capacity", {}, "", usage],
+    ["sudden-jump", {}, "", usage],
+    ["clock-offset", { kid }, "", delivered],
+  ];
+}
+
+/** The source of `COUNT` counts others; again, after an end. */
+function differing(after?: bigint): Body<"break"> {
+  const { day, kind, source } = COUNT;
+  const again = after !== undefined && { after };
+  const of = { about: { day, kind, source }, code: "source-count", ...again } as const;
+  return breakBody({ ...of, detail: "", month: "2026-11-01", tracking: "hosted" }, SALT);
+}
+
+/** Opens each break for which an entry is chosen, and says that it heals. */
+function healEach(log: TestLog, choose: (healing: Healing) => string, by = "service"): void {
+  for (const [i, healing] of healings(log).entries()) {
+    const [code, of] = healing;
+    const evidence = choose(healing);
+    if (evidence === "") continue;
+    const index = log.write("break", { ...difference(OCTOBER, i), code, ...of });
+    log.write("break_resolved", { ...WHY, by, break: index, evidence, outcome: "healed" });
+  }
+}
+
+function elsewhere(code: BreakCode): [string, string, (log: TestLog) => void] {
+  const write = (log: TestLog): void => {
+    healEach(log, ([each, , , wrong]) => (each === code ? wrong : ""));
+  };
+  return ["break-form", `a ${code} that heals by an entry about something else`, write];
+}
+
 const HONEST: [string, (log: TestLog) => void][] = [
   ["coverage that was pulled twice", (log) => log.write("coverage", COVERAGE)],
-  ["a break that healed", resolved({ outcome: "healed", evidence: "0" })],
+  ["breaks that healed by what was missing", (log) => healEach(log, ([, , right]) => right)],
+  [
+    "what a source counts, and differs, is over, and differs again",
+    (log) => {
+      const evidence = log.write("source_count", { ...COUNT, counted: "0" });
+      let after: bigint | undefined;
+      for (let time = 0; time < 3; time += 1) {
+        const index = log.write("break", differing(after));
+        const healed = { ...WHY, by: "service", evidence, outcome: "healed" } as const;
+        after = BigInt(log.write("break_resolved", { ...healed, break: index }));
+      }
+    },
+  ],
   [
     "a break that somebody took on",
     (log) => {
@@ -131,7 +205,13 @@ const FALSE: [string, string, (log: TestLog) => void][] = [
       log.write("break", { ...BREAK, usage: "9" });
     },
   ],
-  ["break-form", "a break that nothing has healed", resolved({ outcome: "healed" })],
+  ["break-form", "a break that nothing has healed", resolved({ by: "service", outcome: "healed" })],
+  [
+    "break-form",
+    "a break that is healed by a person",
+    (log) => healEach(log, ([code, , right]) => (code === "duration" ? right : ""), "p_one"),
+  ],
+  ...BREAK_CODES.filter((code) => code !== "portal-difference").map(elsewhere),
   ["source-count", "a count of what does not stand", (log) => log.write("source_count", COUNT)],
   [
     "day-order",

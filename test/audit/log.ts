@@ -264,7 +264,7 @@ export class TestLog {
     });
   }
 
-  attest(agent: Agent, counter = String(agent.counter)): string {
+  attest(agent: Agent, counter = String(agent.counter), spool = "0"): string {
     const attestation = {
       clock_offset_ms: "-3",
       counter,
@@ -273,7 +273,7 @@ export class TestLog {
       log: this.id,
       malformed: "2",
       rejected: "1",
-      spool: "0",
+      spool,
     };
     return this.write("attestation", {
       jws: sign(agent.kid, agent.key, TYP.attestation, attestation),

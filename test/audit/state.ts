@@ -10,6 +10,7 @@ import { sha256, verifyNow } from "../../audit/native.ts";
 import { type State, startState } from "../../audit/prefix/state.ts";
 import { memoryPiles } from "../../audit/tally/memory.ts";
 import { Once } from "../../audit/tally/once.ts";
+import { Standing } from "../../audit/tally/standing.ts";
 import type { EntryOf } from "../../src/core/entry.ts";
 
 export function stateOf(entry: EntryOf<"log">): State {
@@ -18,7 +19,7 @@ export function stateOf(entry: EntryOf<"log">): State {
     origin: `test/${entry.log}`,
     tools: { hash: sha256, verify: verifyNow },
     decided: startDecided({ known: undefined, token: silent, decision: silent }),
-    evidence: startEvidence(new Once(memoryPiles)),
+    evidence: startEvidence(new Once(memoryPiles), new Standing(memoryPiles)),
     feed: startFeed(new EventCounts(memoryPiles)),
     money: startMoney({
       figure: silent,

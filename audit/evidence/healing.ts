@@ -1,0 +1,69 @@
+/** Breaks that are over though nobody decided: each by an entry that shows it (docs/reconciliation.md). */
+import type { Body } from "../../src/core/entry.ts";
+import { canonical } from "../../src/core/json.ts";
+import { encodeBase64, encodeUtf8 } from "../../src/core/text.ts";
+import type { Turn } from "../prefix/rule.ts";
+import type { State } from "../prefix/state.ts";
+import type { OpenBreak } from "./state.ts";
+
+/** Of reports and attestations, which stand anywhere before, the end of the walk says whether they show it. */
+export function heal(
+  state: State,
+  open: OpenBreak,
+  { by, evidence }: Body<"break_resolved">,
+  turn: Turn,
+): void {
+  turn.expect(by === "service", "break-form", `healed, by ${by}`);
+  if (evidence === "") return;
+  const shown = BigInt(evidence);
+  const { shows } = state.evidence;
+  // No entry is that of a key which the log does not know, nor usage of a job without a number.
+  const key = state.keys.get(open.kid)?.index ?? turn.index;
+  switch (open.code) {
+    case "missing-report":
+    case "missing-job":
+    case "duration":
+    case "foreign-runner":
+    case "other-namespace":
+      if (open.job_id === "") break;
+      shows.heal(shown, turn.index, "job", BigInt(open.job_id));
+      return;
+    case "counter-gap":
+      shows.heal(shown, turn.index, "counter", key);
+      return;
+    case "missing-attestation":
+      shows.heal(shown, turn.index, "silence", key);
+      return;
+    case "undelivered":
+      shows.heal(shown, turn.index, "backlog", key);
+      return;
+    case "portal-difference":
+      return; // feed/rules.ts
+    case "source-count":
+      if (isOfSource(state, open, shown)) return;
+      break;
+    default:
+  }
+  turn.expect(false, "break-form", `entry ${evidence} heals no ${open.code}`);
+}
+
+/** The first break about that day of the source, or one that came again after the end of another. */
+function isOfSource(
+  { evidence, tools }: State,
+  { fingerprint }: OpenBreak,
+  shown: bigint,
+): boolean {
+  const about = evidence.counts.get(shown);
+  if (about === undefined) return false;
+  const identity = { about, code: "source-count", tracking: "hosted" };
+  const print = (said: typeof identity & { after?: string }): string => {
+    return encodeBase64(tools.hash(encodeUtf8(canonical(said))));
+  };
+  let found = print(identity);
+  while (found !== fingerprint) {
+    const after = evidence.recounted.get(found);
+    if (after === undefined) return false;
+    found = print({ ...identity, after: String(after) });
+  }
+  return true;
+}
