@@ -1,5 +1,4 @@
 /** `minutebook feed`: the events for the Customers Portal as lines, from a cursor on. */
-import { once } from "node:events";
 import { type Command, InvalidArgumentError } from "commander";
 import { IntegerText } from "../core/unit.ts";
 import type { FeedPage } from "../flow/feed/read.ts";
@@ -15,8 +14,8 @@ interface FeedOptions extends ServerOptions {
 
 const PAGE_EVENTS = "1000";
 const WAIT_SECONDS = "30";
-/** As a shell has it for SIGINT. */
-const INTERRUPTED = 130;
+/** Statuses as a shell has them. */
+const INTERRUPTED = { SIGINT: 130, SIGTERM: 143 } as const;
 
 export function feedCommand(): Command {
   return serverCommand("feed", "what the Customers Portal is told to bill, one event on each line")
@@ -31,18 +30,19 @@ export function feedCommand(): Command {
         progress.stop();
         process.stderr.write(`go on with --from ${next}\n`);
       };
-      const interrupted = (): never => {
-        say();
-        process.exit(INTERRUPTED);
+      // Also where nobody takes what is printed any more (main.ts).
+      process.once("exit", say);
+      const interrupted = (signal: keyof typeof INTERRUPTED): never => {
+        process.exit(INTERRUPTED[signal]);
       };
-      process.once("SIGINT", interrupted);
+      process.once("SIGINT", interrupted).once("SIGTERM", interrupted);
       try {
         await print(apiOf(options), { ...options, follow }, (page) => {
           next = page.next_cursor;
           progress.update(options.log, Number(next), Number(page.as_of));
         });
       } finally {
-        process.off("SIGINT", interrupted);
+        process.off("SIGINT", interrupted).off("SIGTERM", interrupted).off("exit", say);
         say();
       }
     });
@@ -59,8 +59,12 @@ async function print(
     const search = { log, cursor: next, limit: PAGE_EVENTS, wait_s: follow ? WAIT_SECONDS : "0" };
     const page = await call<FeedPage>(api, "GET", `/v1/feed?${new URLSearchParams(search)}`);
     const lines = page.events.map((event) => `${JSON.stringify(event)}\n`);
-    // Whoever reads slowly is waited for.
-    if (!process.stdout.write(lines.join(""))) await once(process.stdout, "drain");
+    // Whoever reads slowly is waited for; of what nobody takes there is no next page: `main.ts` ends the process.
+    await new Promise<void>((taken) => {
+      process.stdout.write(lines.join(""), (error) => {
+        if (!error) taken();
+      });
+    });
     printed(page);
     next = page.next_cursor;
     if (!follow && next === page.as_of) return;

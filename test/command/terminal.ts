@@ -18,8 +18,9 @@ export async function minutebook(
   }
   const output = { stdout: "", stderr: "" };
   const spies = (["stdout", "stderr"] as const).map((name) =>
-    vi.spyOn(process[name], "write").mockImplementation((chunk) => {
+    vi.spyOn(process[name], "write").mockImplementation((chunk, ...more) => {
       output[name] += String(chunk);
+      for (const taken of more) if (typeof taken === "function") taken();
       return true;
     }),
   );

@@ -251,26 +251,37 @@ test("minutebook feed prints the events from a cursor on, one on each line, and 
   expect(beyond.stderr).toContain("go on with --from 99999");
 });
 
-test("minutebook feed that is interrupted says how to go on", async () => {
+function following() {
   const main = compiled(new URL("../../src/main.ts", import.meta.url));
   const env = { ...process.env, MINUTEBOOK_SERVER: house.url, MINUTEBOOK_TOKEN: portal };
   const child = spawn(process.execPath, [main, "feed", "--log", log, "--follow"], { env });
   onTestFinished(() => void child.kill("SIGKILL"));
   const said: string[] = [];
   child.stderr.on("data", (chunk) => said.push(String(chunk)));
+  return { child, said };
+}
+
+const SIGNALS = [["SIGINT", 130] as const, ["SIGTERM", 143] as const];
+test.each(SIGNALS)("minutebook feed ended by %s says how to go on", async (signal, status) => {
+  const { child, said } = following();
   let lines = 0;
   for await (const _ of createInterface({ input: child.stdout })) {
     lines += 1;
     if (lines === built) break;
   }
   // It has printed all that there is, and what it says is where it asked from last.
-  const ended = once(child, "exit");
-  child.kill("SIGINT");
-  expect(await ended).toEqual([130, null]);
+  child.kill(signal);
+  expect(await once(child, "close")).toEqual([status, null]);
   const [, from] = /go on with --from ([0-9]+)/.exec(said.join("")) ?? [];
-  const { events } = await page(`&cursor=${from}`);
-  expect(events).toEqual([]);
-}, 30_000);
+  expect((await page(`&cursor=${from}`)).events).toEqual([]);
+});
+
+test("minutebook feed whose reader has gone says how to go on: from what was not taken", async () => {
+  const { child, said } = following();
+  child.stdout.destroy();
+  expect(await once(child, "close")).toEqual([0, null]);
+  expect(said.join("")).toContain("go on with --from 0\n");
+});
 
 test("a service that stops ends what waits in it, and does not wait with it", async () => {
   const leaving = await beside(house);
