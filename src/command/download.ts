@@ -34,6 +34,27 @@ export function assertWhole(sha256: string, manifest: Manifest): void {
 }
 
 /**
+ * A file's name says what is in it, and not of which log.
+ *
+ * @param there the manifest that lies where the file is to go; none if it is empty
+ * @throws CommandError `unwritable` where it is another log's
+ */
+export function assertSameLog(there: string, { file, log }: { file: string; log: string }): void {
+  const found = logIn(there);
+  if (found === undefined || found === log) return;
+  throw new CommandError("unwritable", `${file} there is of another log: choose another place`);
+}
+
+/** Undefined for what is no manifest: it can be replaced. */
+function logIn(json: string): string | undefined {
+  try {
+    return Manifest.parse(parseCanonical(encodeUtf8(json))).log;
+  } catch {
+    return undefined;
+  }
+}
+
+/**
  * The file's bytes from … on, and never more than the manifest says.
  *
  * @param path of the export

@@ -2,10 +2,10 @@
 import { encodeUtf8 } from "../core/text.ts";
 import { hashed } from "../flow/export/hashed.ts";
 import type { ShownExport } from "../flow/export/read.ts";
-import { ExportFilesError } from "../store/export-files.ts";
+import { type ExportFiles, ExportFilesError } from "../store/export-files.ts";
 import { openExports } from "../store/export-location.ts";
 import type { Api } from "./api.ts";
-import { assertWhole, describe, download, exportPath } from "./download.ts";
+import { assertSameLog, assertWhole, describe, download, exportPath } from "./download.ts";
 import { CommandError } from "./failure.ts";
 import type { Progress } from "./progress.ts";
 
@@ -22,6 +22,7 @@ export async function intoBucket(
       cause: error,
     });
   });
+  assertSameLog(await manifestAt(files, `${made.file}.manifest.json`), made);
   try {
     // Its note as the last: until the file is whole, what was there before can be checked.
     const fetched = shown(download(api, exportPath(made), manifest), Number(manifest.bytes));
@@ -43,6 +44,19 @@ export async function intoBucket(
       yield chunk;
     }
   }
+}
+
+/** Empty where there is none, or where this cannot be asked: some may write to a bucket and read nothing of it. */
+async function manifestAt(files: ExportFiles, path: string): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  try {
+    const to = (await files.size(path)) ?? 0;
+    for await (const chunk of files.read(path, { from: 0, to })) chunks.push(chunk);
+  } catch (error) {
+    if (!(error instanceof ExportFilesError)) throw error;
+    return "";
+  }
+  return Buffer.concat(chunks).toString();
 }
 
 async function* whole(text: string): AsyncGenerator<Uint8Array> {

@@ -10,7 +10,7 @@ import type { Manifest } from "../core/export/manifest.ts";
 import type { ShownExport } from "../flow/export/read.ts";
 import { errorCode } from "../store/durable-files.ts";
 import type { Api } from "./api.ts";
-import { assertWhole, describe, download, exportPath } from "./download.ts";
+import { assertSameLog, assertWhole, describe, download, exportPath } from "./download.ts";
 import type { Progress } from "./progress.ts";
 
 /** Where a folder is, and what was asked for there. */
@@ -38,7 +38,7 @@ function markOf({ out, asked }: Place): string {
   return join(out, `.export-${words}`);
 }
 
-/** @throws CommandError `not-whole`: what came is away again */
+/** @throws CommandError `not-whole`: what came is away again; `unwritable` over a file of another log */
 export async function intoFolder(
   api: Api,
   made: ShownExport,
@@ -48,6 +48,7 @@ export async function intoFolder(
   const { json, manifest, note } = await describe(api, exportPath(made));
   const path = join(place.out, made.file);
   const part = `${path}.part`;
+  assertSameLog((await readFile(`${path}.manifest.json`, "utf8").catch(unlessMissing)) ?? "", made);
   await fetchRest(api, made, { manifest, part }, progress);
   try {
     assertWhole(await hashOf(part), manifest);

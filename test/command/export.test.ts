@@ -159,6 +159,28 @@ test("an export goes into a bucket as it goes into a folder, over a network that
   expect(createHash("sha256").update(content).digest("base64")).toBe(manifest.sha256);
 });
 
+test("over a file of another log, of the same name, nothing is written: in a folder and in a bucket", async () => {
+  const bucket = await startS3();
+  onTestFinished(() => bucket.close());
+  const file = `entries-${size}.csv`;
+  for (const place of [out, bucket.url]) await exporting("entries", "--out", place);
+  const path = join(out, `${file}.manifest.json`);
+  const others = (await readFile(path, "utf8")).replace(log, "f".repeat(32));
+  await writeFile(path, others);
+  const stored = bucket.objects.get(`${file}.manifest.json`);
+  if (stored === undefined) throw new Error("nothing came into the bucket");
+  stored.bytes = Buffer.from(others);
+  for (const place of [out, bucket.url]) {
+    const { status, stderr } = await exporting("entries", "--out", place);
+    expect([status, stderr]).toMatchObject([
+      2,
+      expect.stringMatching(/^unwritable: .*another log/),
+    ]);
+  }
+  expect(await readFile(path, "utf8")).toBe(others);
+  expect(String(bucket.objects.get(`${file}.manifest.json`)?.bytes)).toBe(others);
+});
+
 test.each([
   [["nothing"], 2, /^invalid-usage: .*choices/],
   [["portal"], 1, /^invalid-request: .*month/],
