@@ -87,6 +87,11 @@ export async function listExports(
     limit ${limit}`;
 }
 
+/** Until the transaction ends nobody else asks for one of this log. */
+export async function lockAsking(tx: Transaction, log: string): Promise<void> {
+  await tx`select pg_advisory_xact_lock(hashtextextended(${`minutebook.exports/${log}`}, 0))`;
+}
+
 export async function countPending(sql: Reader, log: string): Promise<bigint> {
   const [row] = await sql<[{ pending: bigint }]>`
     select count(*) as pending from exports where log = ${log} and state = 'pending'`;

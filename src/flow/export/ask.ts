@@ -7,15 +7,17 @@ import type { Prices } from "../../core/price.ts";
 import { Problem } from "../../core/problem.ts";
 import { encodeHex } from "../../core/text.ts";
 import { instantText, monthOf, PositiveText } from "../../core/unit.ts";
-import type { Sql } from "../../store/connect.ts";
+import type { Sql, Transaction } from "../../store/connect.ts";
 import {
   type Covering,
   countPending,
   insertExport,
+  lockAsking,
   type NewExportRow,
   readCovering,
   readExport,
 } from "../../store/exports.ts";
+import { transact } from "../../store/transact.ts";
 import type { Clock, Random } from "../clock.ts";
 import { completed, isFocusVersion } from "./focus.ts";
 import { type ShownExport, shown } from "./read.ts";
@@ -58,7 +60,6 @@ export async function ask(
   }
   const members = unfit(name, parameters, { asOf, month: monthOf(instantText(clock.now())) });
   if (members.length > 0) throw new Problem("invalid-request", { members });
-  if ((await countPending(sql, log)) >= PENDING_MAX) throw new Problem("busy");
   const said = {
     log,
     name,
@@ -68,10 +69,20 @@ export async function ask(
   };
   const origin = { asked_by: by, origin: null, kept: false, deliver_to: null };
   const row = { ...newRow(asking, covering), ...said, ...origin };
-  await insertExport(sql, row);
+  await insertBounded(sql, row);
   const asked = await readExport(sql, row);
   if (asked === undefined) throw new Error("exports: one that was just asked for is missing");
   return shown(asked);
+}
+
+async function insertBounded(sql: Sql, row: NewExportRow): Promise<void> {
+  const insert = async (tx: Transaction): Promise<void> => {
+    // The lock comes before the look: many that ask at once must not all find room for one more.
+    await lockAsking(tx, row.log);
+    if ((await countPending(tx, row.log)) >= PENDING_MAX) throw new Problem("busy");
+    await insertExport(tx, row);
+  };
+  await transact(sql, insert, "isolation level read committed");
 }
 
 type Fresh = Pick<NewExportRow, "id" | "asked_at" | "checkpoint_size" | "checkpoint_root">;
