@@ -73,7 +73,9 @@ const TYPES: Readonly<Record<ExportFile["format"], string>> = {
 function answerFile({ incoming }: Ask, file: ExportFile): Response {
   const { bytes, format, name, sha256 } = file;
   const etag = `"${encodeHex(decodeBase64(sha256) ?? new Uint8Array())}"`;
-  const range = rangeOf(incoming.headers, { bytes, etag });
+  // RFC 9110 §14.2: to any other method, HEAD among them, a range says nothing.
+  const isGet = incoming.method === "GET";
+  const range = isGet ? rangeOf(incoming.headers, { bytes, etag }) : "whole";
   if (range === "unsatisfiable") {
     const document = problemDocument("range-not-satisfiable");
     return respond(document, { "accept-ranges": "bytes", "content-range": `bytes */${bytes}` });

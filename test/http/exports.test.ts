@@ -93,6 +93,16 @@ test("a range behind the end is 416, and says where the end is", async () => {
   expect(headers.get("content-range")).toBe(`bytes */${whole.length}`);
 });
 
+test("a HEAD takes no notice of a range: it is of the whole file", async () => {
+  for (const range of ["bytes=5-9", `bytes=${whole.length}-`]) {
+    const { headers, status } = await ask(house, `HEAD ${made.path}/file`, {
+      ...{ token, headers: { range } },
+    });
+    expect([status, headers.get("content-length")]).toEqual([200, String(whole.length)]);
+    expect(headers.get("content-range")).toBeNull();
+  }
+});
+
 test("a client that is cut off in the middle goes on from there to the same bytes", async () => {
   const authorization = `Bearer ${token}`;
   const request = get(`${house.url}${made.path}/file`, { headers: { authorization } });
