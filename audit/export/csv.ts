@@ -5,7 +5,7 @@
  */
 import type { Cell, Row } from "../../src/core/export/tables.ts";
 
-const FORMULA = new Set(["=", "+", "-", "@", "＝", "＋", "－", "＠", "\t", "\r", "'"]);
+const FORMULA = new Set(["=", "+", "-", "@", "＝", "＋", "－", "＠", "\t", "\n", "\r", "'"]);
 const NUMBER = /^-?[0-9]+(?:\.[0-9]+)?$/;
 
 /** With its CRLF. */

@@ -2,7 +2,7 @@
  * CSV (RFC 4180: CRLF, quotes only where needed, quotes doubled) that a spreadsheet cannot take for
  * formulas, and that gives the same cells when it is read again.
  *
- * A cell that begins with `=`, `+`, `-`, `@`, the full-width form of one of them, tab or carriage return would be
+ * A cell that begins with `=`, `+`, `-`, `@`, the full-width form of one of them, tab or a line break would be
  * run as a formula by common spreadsheets. Such a cell, and one that begins with an apostrophe itself, is written with one
  * apostrophe before it; whoever reads the file back takes one leading apostrophe away (`importedCell`).
  * Whoever has it read as cells between semicolons has other cells, of which this says nothing.
@@ -11,7 +11,7 @@
 import { stringify } from "csv-stringify/sync";
 import type { Column, Page } from "../core/export/tables.ts";
 
-const RISKY = /^[=+\-@＝＋－＠\t\r']/;
+const RISKY = /^[=+\-@＝＋－＠\t\n\r']/;
 const DECIMAL = /^-?[0-9]+(?:\.[0-9]+)?$/;
 
 /** Lines of cells, the header's among them if there is to be one; each ends in CRLF. */

@@ -37,7 +37,7 @@ function instantOf(column: string): string {
 }
 
 /**
- * As `exportedCell` of format/csv.ts has it: tab, CR, and `'`, `+`, `-`, `=`, `@`, or the full-width form of one of
+ * As `exportedCell` of format/csv.ts has it: tab, LF, CR, and `'`, `+`, `-`, `=`, `@`, or the full-width form of one of
  * these, unless it is a decimal. What begins with a letter, as most do, is known by the first comparison.
  */
 function guarded(text: string): string {
@@ -45,7 +45,7 @@ function guarded(text: string): string {
     case
       when ascii(${text}) between 65 and 65290 then ${text}
       when ${text} = '' then null
-      when ascii(${text}) in (9, 13, 39, 43, 45, 61, 64, 65291, 65293, 65309, 65312)
+      when ascii(${text}) in (9, 10, 13, 39, 43, 45, 61, 64, 65291, 65293, 65309, 65312)
         and ${text} !~ '^-?[0-9]+([.][0-9]+)?$'
       then '''' || ${text}
       else ${text}

@@ -25,9 +25,9 @@ test("T54: no exported cell begins like a formula, unless it is a decimal number
   fc.assert(
     fc.property(cell, (given) => {
       const exported = exportedCell(given);
-      expect(/^[=+\-@＝＋－＠\t\r]/.test(exported) && !/^-[0-9]+(\.[0-9]+)?$/.test(exported)).toBe(
-        false,
-      );
+      expect(
+        /^[=+\-@＝＋－＠\t\n\r]/.test(exported) && !/^-[0-9]+(\.[0-9]+)?$/.test(exported),
+      ).toBe(false);
     }),
   );
 });

@@ -18,6 +18,7 @@ export const HOSTILE = [
   "＞1",
   "\tx",
   "\rx",
+  "\n=1",
   "'",
   "''=1",
   '"',
