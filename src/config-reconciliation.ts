@@ -13,6 +13,7 @@ const [SECOND, MINUTE, HOUR, DAY] = [1_000, 60_000, 3_600_000, 86_400_000];
 export const ReconciliationEnvironment = {
   GITLAB_FILE: z.string().min(1).optional(),
   PULL_INTERVAL_SECONDS: wholeNumber(60, 86_400).default(3_600),
+  PULL_LOOKBACK_HOURS: wholeNumber(1, 8_760).default(24),
   RECONCILE_TOLERANCE_SECONDS: wholeNumber(0, 3_600).default(5),
   RECONCILE_GRACE_HOURS: wholeNumber(1, 720).default(24),
   RECONCILE_TIMEOUT_MINUTES: wholeNumber(1, 44_640).default(1_440),
@@ -38,6 +39,8 @@ interface PlatformConfig {
 export interface ReconciliationConfig {
   platforms: readonly PlatformConfig[];
   pullIntervalMs: number;
+  /** A walk reads jobs that were made so long before what is covered. */
+  pullLookbackMs: number;
   bounds: Bounds;
   anomalies: AnomalyBounds;
   /** A break that stands open for longer is an alarm. */
@@ -49,6 +52,7 @@ export function reconciliationOf(values: z.infer<typeof Values>): Reconciliation
   return {
     platforms: values.GITLAB_FILE === undefined ? [] : platformsOf(values.GITLAB_FILE),
     pullIntervalMs: values.PULL_INTERVAL_SECONDS * SECOND,
+    pullLookbackMs: values.PULL_LOOKBACK_HOURS * HOUR,
     bounds: {
       tolerance_ms: BigInt(values.RECONCILE_TOLERANCE_SECONDS * SECOND),
       grace_ms: values.RECONCILE_GRACE_HOURS * HOUR,

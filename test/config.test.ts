@@ -48,6 +48,7 @@ test("with nothing set, all is embedded, on this machine only, at a free port", 
     reconciliation: {
       platforms: [],
       pullIntervalMs: 3_600_000,
+      pullLookbackMs: 86_400_000,
       bounds: { tolerance_ms: 5_000n, grace_ms: 86_400_000 },
       anomalies: ANOMALY_BOUNDS,
       alarmMs: 259_200_000,

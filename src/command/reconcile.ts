@@ -45,8 +45,16 @@ const HEADER = [
   "attested through",
 ];
 
-function lines({ acknowledged, as_of, day, looked_at, runners }: Completeness): string[] {
+function lines({
+  acknowledged,
+  as_of,
+  day,
+  looked_at,
+  made_since,
+  runners,
+}: Completeness): string[] {
   return [
+    `Jobs that were pulled are all known if they were made since ${made_since}; of older ones, those that were seen or reported.`,
     `Jobs that ended on ${day}, as of ${as_of} entries, of which ${looked_at} were held against the platform's.`,
     ...table(HEADER, runners.map(cells)),
     ...acknowledged.map(({ consumer, differing, up_to }) => {

@@ -185,7 +185,11 @@ function servicesOf({
     },
     gate,
     oversight: { sql, standings },
-    reconciliation: { ...flow, sql, clock, secrets: hookSecrets(config.reconciliation) },
+    reconciliation: {
+      ...{ ...flow, sql, clock },
+      secrets: hookSecrets(config.reconciliation),
+      lookbackMs: config.reconciliation.pullLookbackMs,
+    },
     observer: {
       ...metrics,
       failed: (error, id) => log.error({ err: error, id }, "http, answered 500"),

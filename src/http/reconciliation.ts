@@ -25,7 +25,12 @@ import { BreakSearch, CompletenessSearch } from "./operations/shapes.ts";
 import { logOf, member, pageOf } from "./path.ts";
 import type { Router } from "./router.ts";
 
-export type Reconciliation = Taking & Covering & { secrets: HookSecrets };
+export type Reconciliation = Taking &
+  Covering & {
+    secrets: HookSecrets;
+    /** Of walks. */
+    lookbackMs: number;
+  };
 
 /** A commit's message is in an event, and may be of any length. */
 const HOOK_BYTES_MAX = 1024 * 1024;
@@ -68,7 +73,10 @@ export function reconciliationRoutes(router: Router, services: Services): void {
   router.guarded("GET /v1/logs/:log/completeness", async (ask, caller) => {
     const log = logOf(ask, caller);
     const { day } = parsed(CompletenessSearch, ask.query());
-    return answer(200, await completeness(reading, log, day));
+    return answer(
+      200,
+      await completeness({ ...reading, lookbackMs: reconciliation.lookbackMs }, log, day),
+    );
   });
 
   router.guarded("GET /v1/logs/:log/awaiting", async (ask, caller) => {

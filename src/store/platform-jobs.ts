@@ -6,6 +6,9 @@ import type { Sql, Transaction } from "./connect.ts";
 
 export type PopulationSource = "pull" | "webhook" | "upload";
 
+/** Of a job that the platform has no more, in place of a source: `seen_at` is when that was found. */
+export const GONE = "gone";
+
 /** A job and how often it was seen otherwise. */
 export interface DueJob extends PlatformJob {
   readonly revision: bigint;
@@ -110,10 +113,12 @@ interface Row {
   started_at: Date | null;
   finished_at: Date | null;
   duration_ms: bigint | null;
+  gone_at: Date | null;
 }
 
 const columns = (sql: Sql | Transaction) => sql`
-  job_id, runner_id, tracking, project_id, namespace_id, status, started_at, finished_at, duration_ms`;
+  job_id, runner_id, tracking, project_id, namespace_id, status, started_at, finished_at, duration_ms,
+  case when source = ${GONE} and finished_at is null then seen_at end as gone_at`;
 
 /** Those that are to be held against the log now, longest due first. @param now epoch milliseconds */
 export async function readDueJobs(
@@ -205,37 +210,6 @@ export async function readFinishedJobs(
   return rows.map(jobOf);
 }
 
-/** A job by the number that the platform finds it by. */
-interface AskedJob {
-  job_id: bigint;
-  project_id: bigint;
-}
-
-/** Of a runner, those that had not finished when they were seen last, before an instant. */
-export async function readUnfinishedJobs(
-  sql: Sql,
-  log: string,
-  { runner, seenBefore, limit }: { runner: bigint; seenBefore: number; limit: number },
-): Promise<AskedJob[]> {
-  return await sql<AskedJob[]>`
-    select job_id, project_id
-    from platform_jobs
-    where log = ${log} and runner_id = ${runner} and finished_at is null and project_id is not null
-      and seen_at < ${new Date(seenBefore)}
-    order by job_id
-    limit ${limit}
-  `;
-}
-
-/** The platform no longer has it, so that nothing more is heard of it. */
-export async function forgetJob(sql: Sql, log: string, job: bigint, seenAt: number): Promise<void> {
-  await sql`
-    update platform_jobs
-    set seen_at = ${new Date(seenAt)}
-    where log = ${log} and job_id = ${job}
-  `;
-}
-
 export interface UnconfirmedJob extends PlatformJob {
   readonly state: "running" | "held" | "awaiting" | "missing";
 }
@@ -282,7 +256,7 @@ export async function countStates(
 }
 
 function jobOf(row: Row): PlatformJob {
-  const { duration_ms, finished_at, namespace_id, project_id, started_at } = row;
+  const { duration_ms, finished_at, gone_at, namespace_id, project_id, started_at } = row;
   return {
     job_id: String(row.job_id),
     runner_id: String(row.runner_id),
@@ -293,5 +267,6 @@ function jobOf(row: Row): PlatformJob {
     ...(started_at !== null && { started_at: started_at.toISOString() }),
     ...(finished_at !== null && { finished_at: finished_at.toISOString() }),
     ...(duration_ms !== null && { duration_ms }),
+    ...(gone_at !== null && { gone_at: gone_at.toISOString() }),
   };
 }

@@ -20,11 +20,12 @@ export async function readReported(
       project_id: bigint;
       namespace_id: bigint;
       duration_ms: bigint;
+      finished_at: Date;
       usage_month: string;
     }[]
   >`
     select e.index, e.job_id, e.tracking, e.runner_id, e.project_id, e.namespace_id, e.duration_ms,
-      e.usage_month
+      e.finished_at, e.usage_month
     from unnest(${plainColumn(jobs)}::text::bigint[]) as asked (job_id)
     cross join unnest(array['hosted', 'self_managed']) as tracking
     cross join lateral (
@@ -34,14 +35,16 @@ export async function readReported(
       offset 0
     ) as j
     cross join lateral (
-      select index, job_id, tracking, runner_id, project_id, namespace_id, duration_ms, usage_month
+      select index, job_id, tracking, runner_id, project_id, namespace_id, duration_ms, finished_at,
+        usage_month
       from entries
       where log = ${log} and entries.index = j.index
       offset 0
     ) as e
   `;
-  return rows.map(({ job_id, namespace_id, project_id, runner_id, ...row }) => ({
+  return rows.map(({ finished_at, job_id, namespace_id, project_id, runner_id, ...row }) => ({
     ...row,
+    finished_at: finished_at.toISOString(),
     job_id: String(job_id),
     namespace_id: String(namespace_id),
     project_id: String(project_id),

@@ -57,13 +57,19 @@ interface UnseenSearch {
   limit: number;
 }
 
-/** Those of a runner of which no break says so yet, longest finished first. @param below above their entries */
+/**
+ * Those of a runner of which no break says so yet, longest finished first.
+ *
+ * @param since when its first may have finished
+ * @param below above their entries
+ */
 export async function readUnbroken(
   sql: Sql,
   log: string,
-  { below, ...search }: UnseenSearch & { below: bigint },
+  { below, since, ...search }: UnseenSearch & { since: string; below: bigint },
 ): Promise<UnseenUsage[]> {
-  return await readUnseen(sql, log, search, sql`index < ${below} and not broken`);
+  const open = sql`index < ${below} and finished_at >= ${since} and not broken`;
+  return await readUnseen(sql, log, search, open);
 }
 
 /**

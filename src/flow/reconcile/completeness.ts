@@ -39,6 +39,8 @@ export interface RunnerCompleteness {
 
 export interface Completeness extends AsOf {
   day: string;
+  /** A pulled job of the day that was made before is known only if it was seen waiting to end, or was reported. */
+  made_since: string;
   /** Entries 0 … looked_at−1 were held against the platform's jobs. */
   looked_at: string;
   runners: RunnerCompleteness[];
@@ -50,7 +52,7 @@ const DAY_MS = 86_400_000;
 
 /** @throws Problem `not-found` */
 export async function completeness(
-  { sql }: { sql: Sql },
+  { lookbackMs, sql }: { sql: Sql; lookbackMs: number },
   log: string,
   day: string,
 ): Promise<Completeness> {
@@ -76,6 +78,7 @@ export async function completeness(
     return {
       ...asOf(listed),
       day,
+      made_since: instantText(epochMs(from) - lookbackMs),
       looked_at: String(looked ?? 0n),
       runners: runners.map((runner) => runnerDay(runner, known)),
       acknowledged: await readAcknowledged(tx, log),

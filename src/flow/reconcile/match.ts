@@ -12,6 +12,7 @@ import {
   match,
   type PlatformJob,
   type Reported,
+  type Standing,
   type Verdict,
 } from "../../core/match.ts";
 import { instantText, monthOf } from "../../core/unit.ts";
@@ -50,10 +51,10 @@ export async function matchDue(matching: Matching, log: string): Promise<Matched
   const due = await readDueJobs(sql, log, { now, limit: PAGE });
   if (due.length === 0) return { jobs: 0, opened: 0, healed: 0 };
   const standing = await readStanding(matching, log, due);
+  const rated = { ...bounds, rates: await matching.appender.prefix(log) };
   const judged = due.map((job): Judged => {
-    const { held, usage } = standing(job);
-    const stands = { ...(held !== undefined && { held }), ...(usage !== undefined && { usage }) };
-    return { job, usage, verdict: match(job, stands, bounds, instantText(now)) };
+    const stands = standing(job);
+    return { job, usage: stands.usage, verdict: match(job, stands, rated, instantText(now)) };
   });
   const findings = judged.flatMap(findingsOf);
   const opened = await openBreaks(matching, log, findings);
@@ -73,8 +74,6 @@ interface Judged {
   verdict: Verdict;
 }
 
-type Standing = { usage: Reported | undefined; held: bigint | undefined };
-
 async function readStanding(
   { sql }: Matching,
   log: string,
@@ -88,20 +87,26 @@ async function readStanding(
   const unnamed = ids.filter((id) => !named.has(id));
   const held = unnamed.length === 0 ? new Map<string, bigint>() : await readHeld(sql, log, unnamed);
   return ({ job_id, tracking }) => {
-    const other = tracking === "hosted" ? "self_managed" : "hosted";
-    const usage = usages.get(`${tracking} ${job_id}`) ?? usages.get(`${other} ${job_id}`);
-    return { usage, held: held.get(job_id) };
+    const own = usages.get(`${tracking} ${job_id}`);
+    const other = usages.get(`${tracking === "hosted" ? "self_managed" : "hosted"} ${job_id}`);
+    const usage = own ?? other;
+    const waits = held.get(job_id);
+    return {
+      ...(usage !== undefined && { usage }),
+      // What is billed is not what ran, also where the customer's own agent has reported what ran.
+      ...(own !== undefined && other?.tracking === "hosted" && { beside: other }),
+      ...(waits !== undefined && { held: waits }),
+    };
   };
 }
 
-function findingsOf({ job, usage, verdict }: Judged): Finding[] {
-  return verdict.differences.map((difference) => findingOf(job, usage, difference));
+function findingsOf({ job, verdict }: Judged): Finding[] {
+  return verdict.differences.map((difference) => findingOf(job, difference));
 }
 
 function findingOf(
   job: DueJob,
-  usage: Reported | undefined,
-  { code, detail, difference_ms, figures }: Difference,
+  { code, detail, difference_ms, figures, usage }: Difference,
 ): Finding {
   const namespace = job.namespace_id ?? usage?.namespace_id;
   return {
@@ -110,7 +115,7 @@ function findingOf(
     difference_ms,
     about: { job_id: job.job_id, ...figures },
     job_id: job.job_id,
-    month: usage?.usage_month ?? monthOf(job.finished_at ?? ""),
+    month: usage?.usage_month ?? monthOf(job.finished_at ?? job.gone_at ?? ""),
     runner_id: job.runner_id,
     tracking: job.tracking,
     ...(namespace !== undefined && { namespace_id: namespace }),

@@ -19,6 +19,7 @@ import {
 } from "../../store/unseen-usages.ts";
 import { decodedAs, reportOf } from "../usage/show.ts";
 import { type Opening, openBreaks } from "./open.ts";
+import { numberedRunners } from "./runners.ts";
 
 /** Entries of one page. */
 const PAGE = 5_000n;
@@ -63,7 +64,14 @@ async function judge(opening: Opening, log: string, entry: NewlySaid): Promise<n
   const runner = BigInt(body.runner_id);
   const kept = await readKeptThrough(opening.sql, log, runner);
   if (kept === undefined || kept < index) return 0;
-  const search = { runner, before: body.to, below: index, limit: USAGES };
+  const { since } = numberedRunners(await opening.appender.prefix(log)).get(body.runner_id) ?? {};
+  const search = {
+    runner,
+    since: since ?? body.from,
+    before: body.to,
+    below: index,
+    limit: USAGES,
+  };
   let opened = 0;
   for (;;) {
     const unseen = await readUnbroken(opening.sql, log, search);

@@ -9,8 +9,9 @@
  */
 import type { PlatformJob } from "../../core/match.ts";
 import { epochMs, instantText } from "../../core/unit.ts";
+import { loseJob, readUnfinishedJobs, seeJob } from "../../store/asked-jobs.ts";
 import type { Sql, Transaction } from "../../store/connect.ts";
-import { forgetJob, keepJobs, readUnfinishedJobs } from "../../store/platform-jobs.ts";
+import { keepJobs } from "../../store/platform-jobs.ts";
 import {
   claimPull,
   movePull,
@@ -24,7 +25,7 @@ import { dropSeen, markAsked, readUnasked } from "../../store/unseen-usages.ts";
 import type { Random } from "../clock.ts";
 import { cover, walkedUpTo } from "./cover.ts";
 import { askGitLab, type GitLab, GitLabError } from "./gitlab.ts";
-import { numberedRunners } from "./runners.ts";
+import { isOfLog, type NumberedRunner, numberedRunners } from "./runners.ts";
 import { readJobList, readOneJob, type SeenJob } from "./seen-job.ts";
 import { platformJob, type Taking } from "./take.ts";
 
@@ -34,6 +35,8 @@ export interface Pulling extends Taking {
   signal: AbortSignal;
   /** Between two walks over a runner. */
   intervalMs: number;
+  /** Jobs made so long before what is covered are read again; what is older is asked after by number. */
+  lookbackMs: number;
   /** Of one request. */
   timeoutMs?: number;
 }
@@ -49,8 +52,6 @@ export interface Pulled {
 const CLAIM_MS = 120_000;
 /** What finished so shortly before a walk may not be in its pages yet: GitLab reads from replicas. */
 const LAG_MS = 60_000;
-/** Jobs made so long before what is covered are read again; see above for what is older. */
-const OVERLAP_MS = 24 * 3_600_000;
 /** Asked after by number in one step. */
 const ASKED_MAX = 20;
 const [BACKOFF_MS, BACKOFF_MS_MAX] = [1_000, 300_000];
@@ -123,19 +124,23 @@ async function readPage(
   const answer = await askGitLab(gitlab, { path: step.next, now, signal, timeoutMs });
   const jobs = readJobList(answer.text);
   if (jobs === undefined) throw new GitLabError("unreadable");
-  const floor = await floorOf(pulling, log, runner);
+  const enrolled = numberedRunners(await pulling.appender.prefix(log)).get(String(runner));
+  const floor = enrolled === undefined ? "" : await floorOf(pulling, log, enrolled);
   const isLast = jobs.length > 0 && jobs.every(({ created_at = floor }) => created_at < floor);
   const next = isLast ? undefined : answer.next;
   const move = { walkTo: step.walkTo, next, failures: 0, restMs: answer.restMs };
-  const named = jobs.map((job) => ({ ...job, runner_id: String(runner) }));
+  const own = jobs.filter((job) => enrolled === undefined || isOfLog(job, enrolled));
+  const named = own.map((job) => ({ ...job, runner_id: String(runner) }));
   await keepAndMove(pulling, step, named, move);
 }
 
 /** Jobs that were made before it are in the walks before this one. */
-async function floorOf({ appender, sql }: Pulling, log: string, runner: bigint): Promise<string> {
-  const enrolled = numberedRunners(await appender.prefix(log)).get(String(runner));
-  if (enrolled === undefined) return "";
-  return instantText(epochMs(await walkedUpTo(sql, log, enrolled)) - OVERLAP_MS);
+async function floorOf(
+  { lookbackMs, sql }: Pulling,
+  log: string,
+  runner: NumberedRunner,
+): Promise<string> {
+  return instantText(epochMs(await walkedUpTo(sql, log, runner)) - lookbackMs);
 }
 
 /** Nothing of a page stands if the claim has run out: whoever took it reads the page again. */
@@ -226,11 +231,12 @@ async function askAfterOne(
     if (job === undefined) throw new GitLabError("unreadable");
     ({ restMs } = answer);
     await keep(sql, pulling, log, await platformJobs(pulling, log, [job]));
+    // No runner may have taken it: then it was not kept.
+    await seeJob(sql, log, job_id, clock.now());
   } catch (error) {
     if (!(error instanceof GitLabError && error.missing)) throw error;
+    await loseJob(sql, log, job_id, clock.now());
   }
-  // Also of one that was found: no runner may have taken it.
-  await forgetJob(sql, log, job_id, clock.now());
   await markAsked(sql, log, job_id, clock.now());
   return restMs;
 }

@@ -9,6 +9,14 @@ export interface NumberedRunner {
   since: string;
 }
 
+/** What ended before its runner was the log's is not for the log to say anything of. */
+export function isOfLog(
+  { finished_at }: { finished_at?: string },
+  runner: NumberedRunner,
+): boolean {
+  return finished_at === undefined || finished_at >= runner.since;
+}
+
 /** By `runner_id`. */
 export function numberedRunners(prefix: Prefix): Map<string, NumberedRunner> {
   const found = new Map<string, NumberedRunner>();

@@ -8,7 +8,7 @@ import { transact } from "../../store/transact.ts";
 import { dropSeen } from "../../store/unseen-usages.ts";
 import type { Clock } from "../clock.ts";
 import type { Appender } from "../log/append.ts";
-import { numberedRunners } from "./runners.ts";
+import { isOfLog, numberedRunners } from "./runners.ts";
 import type { SeenJob } from "./seen-job.ts";
 
 export interface Taking {
@@ -19,7 +19,8 @@ export interface Taking {
 }
 
 /**
- * Keeps jobs of runners that the log has enrolled; others are somebody else's. The same again changes nothing.
+ * Keeps jobs of runners that the log has enrolled, and that ended since then; others are somebody else's. The same
+ * again changes nothing.
  *
  * @returns how many were kept
  * @throws Problem `not-found`, `busy`
@@ -33,9 +34,9 @@ export async function take(
   const runners = numberedRunners(await appender.prefix(log));
   const jobs = new Map<string, PlatformJob>();
   for (const job of seen) {
-    const tracking = runners.get(job.runner_id ?? "")?.tracking;
-    const kept = tracking && platformJob(job, tracking);
-    if (kept !== undefined) jobs.set(kept.job_id, kept);
+    const runner = runners.get(job.runner_id ?? "");
+    const kept = runner && isOfLog(job, runner) && platformJob(job, runner.tracking);
+    if (kept) jobs.set(kept.job_id, kept);
   }
   if (jobs.size === 0) return 0;
   await transact(sql, async (tx) => {

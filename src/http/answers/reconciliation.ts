@@ -28,6 +28,7 @@ const AwaitingJob = exactly<show.AwaitingJob>()(
     started_at: InstantText.exactOptional(),
     finished_at: InstantText.exactOptional(),
     duration_ms: IntegerText.exactOptional(),
+    gone_at: InstantText.exactOptional(),
   }),
 );
 
@@ -82,6 +83,7 @@ const RunnerCompleteness = exactly<completeness.RunnerCompleteness>()(
 export const Completeness = exactly<completeness.Completeness>()(
   AsOf.extend({
     day: DayText,
+    made_since: InstantText,
     looked_at: IntegerText,
     runners: z.array(RunnerCompleteness),
     acknowledged: z.array(Ack),

@@ -52,6 +52,7 @@ beforeEach(async () => {
     gitlabs: [{ log, url, token }],
     signal: new AbortController().signal,
     intervalMs: HOUR,
+    lookbackMs: DAY,
   };
   await enlistRunners(pulling);
 });

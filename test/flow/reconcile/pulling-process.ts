@@ -13,6 +13,7 @@ const pulling = {
   gitlabs: [{ log, url, token }],
   signal: new AbortController().signal,
   intervalMs: 3_600_000,
+  lookbackMs: 86_400_000,
 };
 await enlistRunners(pulling);
 for (;;) await pullStep(pulling);
