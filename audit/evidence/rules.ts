@@ -2,7 +2,7 @@
 import type { Body } from "../../src/core/entry.ts";
 import { decodeBase64 } from "../../src/core/text.ts";
 import type { Rules, Turn } from "../prefix/rule.ts";
-import type { State } from "../prefix/state.ts";
+import type { Key, State } from "../prefix/state.ts";
 import { heal } from "./healing.ts";
 import type { Span } from "./state.ts";
 
@@ -67,8 +67,15 @@ function resolveBreak(state: State, body: Body<"break_resolved">, turn: Turn): v
   turn.expect(earlier, "break-form", `${outcome}, and entry ${shown || "none"} shows it`);
   if (open === undefined) return;
   if (needed) heal(state, open, body, turn);
-  else if (OWING.has(open.code)) evidence.excused.add(open.kid);
+  else if (OWING.has(open.code)) excuse(state.keys.get(open.kid));
   if (open.code === "source-count") evidence.recounted.set(open.fingerprint, turn.index);
+}
+
+/** What nobody knew of then nobody has decided about. */
+function excuse(key: Key | undefined): void {
+  if (key === undefined) return;
+  const { came, claimed, end = 0n } = key;
+  for (const known of [came.last, claimed, end]) if (known > key.excused) key.excused = known;
 }
 
 function countSource({ evidence }: State, body: Body<"source_count">, turn: Turn): void {

@@ -10,8 +10,6 @@ export interface Span {
 
 export interface Evidence {
   breaks: Map<bigint, OpenBreak>;
-  /** Keys of which persons have resolved such a break. */
-  excused: Set<string>;
   /** Of all breaks. */
   fingerprints: Once;
   /** What breaks are said to have healed by. */
@@ -56,7 +54,6 @@ export function startEvidence(fingerprints: Once, shows: Standing): Evidence {
     counts: new Map(),
     recounted: new Map(),
     breaks: new Map(),
-    excused: new Set(),
     coverage: new Map(),
     environment: undefined,
     accessDay: "",

@@ -40,7 +40,7 @@ function* missingAt(state: State, month: string, over: string): Generator<string
   const keys = [...state.keys.values()].filter((key) => isOwing(state, key, { start, over }));
   for (const key of keys) {
     const { attested, kid } = key;
-    if (attested < over && !hasAccounted(state, key)) {
+    if (attested < over && !hasAccounted(key)) {
       yield `key ${kid} has attested nothing since ${over}`;
     }
   }
@@ -63,9 +63,9 @@ function isOwing(
   return at < over && (endedAt === "" || endedAt >= start) && hosted;
 }
 
-/** Of a key that has ended, that nothing more is to come, or that persons have said what becomes of it. */
-function hasAccounted({ evidence }: State, { came, claimed, end, kid }: Key): boolean {
-  return end !== undefined && (claimed >= end || came.reach(end) || evidence.excused.has(kid));
+/** Of a key that has ended, that nothing more is to come but what persons have said what becomes of. */
+function hasAccounted({ came, claimed, end, excused }: Key): boolean {
+  return end !== undefined && (claimed >= end || came.reach(excused + 1n, end));
 }
 
 function* uncovered(

@@ -55,7 +55,7 @@ function enterKey(state: State, { enrolment, jws, kid }: Body<"key">, turn: Turn
   state.claimed.add(index);
   if (!admissible || state.keys.has(kid)) return;
   const named = { kid, publicKey, enrolment: index, index: turn.index, at: turn.at };
-  const silent = { attested: "", claimed: 0n, came: new Runs() };
+  const silent = { attested: "", claimed: 0n, came: new Runs(), excused: 0n };
   state.keys.set(kid, { ...named, ...silent, end: undefined, endedAt: "", revoked: false });
 }
 

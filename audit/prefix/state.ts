@@ -26,6 +26,8 @@ export interface Key {
   /** The highest counter that it attested; those that came. */
   claimed: bigint;
   came: Runs;
+  /** Persons have said what becomes of those up to here: the highest that was known when they did. */
+  excused: bigint;
   /** The last counter that is welcome, once it has ended; and when it first did, `""` before. */
   end: bigint | undefined;
   endedAt: string;

@@ -24,9 +24,14 @@ export class Runs {
     else runs.splice(next, 0, { first: counter, last: counter });
   }
 
-  /** Whether each of 1 … last is among them. */
-  reach(last: bigint): boolean {
-    if (last === 0n) return true;
-    return this.#runs.some((run) => run.first <= 1n && run.last >= last);
+  /** The highest; 0 while there is none. */
+  get last(): bigint {
+    return this.#runs.at(-1)?.last ?? 0n;
+  }
+
+  /** Whether each of first … last is among them. */
+  reach(first: bigint, last: bigint): boolean {
+    if (last < first) return true;
+    return this.#runs.some((run) => run.first <= first && run.last >= last);
   }
 }

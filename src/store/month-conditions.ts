@@ -58,14 +58,7 @@ export async function readAttested(
       ${plainColumn(keys.map(({ kid }) => kid))}::text::text[],
       ${plainColumn(keys.map(({ signer }) => signer))}::text::text[]
     ) as asked (kid, signer)
-    cross join lateral (
-      select index, at, bytes
-      from entries
-      where log = ${log} and kind = 'attestation' and entry_signer(bytes) = asked.signer
-        and index < ${below}
-      order by index desc
-      limit ${ATTESTATIONS_MAX}
-    ) as e
+    cross join lateral (${newestAttestations(tx, log, tx`${below}`)}) as e
     ${joinSigned(tx)}
     cross join lateral (
       select ${after(tx, "signed", '"issued_at":"')} collate "C" as issued_at
@@ -73,13 +66,33 @@ export async function readAttested(
     group by kid`;
 }
 
-/** A key that has ended, and the highest of its counters that was welcome. */
-export interface EndedKey {
-  kid: string;
+/** Beside a row `asked` that has a `signer`. */
+function newestAttestations(
+  tx: Transaction,
+  log: string,
+  below: ReturnType<Transaction["unsafe"]>,
+) {
+  return tx`
+    select index, at, bytes
+    from entries
+    where log = ${log} and kind = 'attestation' and entry_signer(bytes) = asked.signer
+      and index < ${below}
+    order by index desc
+    limit ${ATTESTATIONS_MAX}`;
+}
+
+/** A key that has ended. */
+export interface EndedKey extends AskedSigner {
+  /** Index of the entry that ended it. */
+  end: bigint;
+  /** The highest of its counters that was welcome. */
   last: bigint;
 }
 
-/** Those of which every counter up to the last is accounted for, or persons resolved a break about them. */
+/**
+ * Those of which every counter up to the last is accounted for, but those that were known when persons resolved a
+ * break about them: of what came to be known later nobody has decided anything.
+ */
 export async function readAccounted(
   tx: Transaction,
   log: string,
@@ -91,23 +104,40 @@ export async function readAccounted(
     select asked.kid
     from unnest(
       ${plainColumn(keys.map(({ kid }) => kid))}::text::text[],
+      ${plainColumn(keys.map(({ signer }) => signer))}::text::text[],
+      ${plainColumn(keys.map(({ end }) => String(end)))}::text::bigint[],
       ${plainColumn(keys.map(({ last }) => String(last)))}::text::bigint[]
-    ) as asked (kid, last)
-    where asked.last = (
-        select count(distinct counter)
-        from reports as r
-        where r.log = ${log} and r.kid = asked.kid and counter between 1 and asked.last
-          and recorded < ${below} and code <> 'wrong-log'
-      )
-      or exists (
-        select
-        from breaks as b
-        join break_ends as e
-          on e.log = b.log and e.break = b.index
-        where b.log = ${log} and b.kid = asked.kid
-          and b.code in ('counter-gap', 'missing-attestation')
-          and e.outcome <> 'healed' and e.index < ${below}
-      )`;
+    ) as asked (kid, signer, ended, last)
+    cross join lateral (
+      select coalesce(max(case when d.index > ended then last else known.counter end), 0) as counter
+      from breaks as b
+      join break_ends as d
+        on d.log = b.log and d.break = b.index
+      cross join lateral (
+        select greatest(
+          (
+            select max(counter)
+            from reports as r
+            where r.log = ${log} and r.kid = asked.kid and recorded < d.index and code <> 'wrong-log'
+          ),
+          (
+            select max(${after(tx, "signed", '"counter":"')}::bigint)
+            from (${newestAttestations(tx, log, tx`d.index`)}) as e
+            ${joinSigned(tx)}
+          )
+        ) as counter
+      ) as known
+      where b.log = ${log} and b.kid = asked.kid
+        and b.code in ('counter-gap', 'missing-attestation')
+        and d.outcome <> 'healed' and d.index < ${below}
+    ) as excused
+    where greatest(asked.last - excused.counter, 0) = (
+      select count(distinct counter)
+      from reports as r
+      where r.log = ${log} and r.kid = asked.kid
+        and r.counter > excused.counter and r.counter <= asked.last
+        and recorded < ${below} and code <> 'wrong-log'
+    )`;
   return new Set(rows.map(({ kid }) => kid));
 }
 

@@ -7,11 +7,14 @@ test("in whatever order counters come, and however often, it is known up to wher
     fc.property(fc.array(fc.bigInt({ min: 0n, max: 20n })), (counters) => {
       const runs = new Runs();
       for (const counter of counters) runs.add(counter);
-      for (let last = 0n; last <= 21n; last += 1n) {
+      for (const first of [1n, 2n, 9n]) {
         let all = true;
-        for (let counter = 1n; counter <= last; counter += 1n) all &&= counters.includes(counter);
-        expect(runs.reach(last)).toBe(all);
+        for (let last = first - 1n; last <= 21n; last += 1n) {
+          all &&= last < first || counters.includes(last);
+          expect(runs.reach(first, last)).toBe(all);
+        }
       }
+      expect(runs.last).toBe(counters.toSorted((a, b) => Number(a - b)).at(-1) ?? 0n);
     }),
     { numRuns: 500 },
   );

@@ -151,8 +151,9 @@ async function attestations(
     const { counter = -1n, issued_at = null } = said.get(kid) ?? {};
     return issued_at === null && (last === undefined || counter < last);
   });
-  const ended = silent.flatMap(({ kid, trustedUpTo: last }) => {
-    return last === undefined ? [] : [{ kid, last }];
+  const ended = silent.flatMap(({ kid, ended: end, trustedUpTo: last }) => {
+    const signer = headerSegment(kid, TYP.attestation);
+    return end === undefined || last === undefined ? [] : [{ kid, signer, end, last }];
   });
   const excused = await readAccounted(tx, log, ended, below);
   const [first, ...more] = silent.filter(({ kid }) => !excused.has(kid));

@@ -36,6 +36,24 @@ test("what a key that ended used and did not deliver keeps its month open, until
   }
 });
 
+test("a gap that was accepted is of the counters that were known then, and of no later one", async () => {
+  for (const [final, expected] of [
+    ["3", []],
+    ["4", []],
+    ["5000", ["month-not-ready"]],
+  ] as const) {
+    const { log, agent } = start();
+    log.submit(agent);
+    log.submit(agent, { counter: "3" });
+    accept(log, log.write("break", { ...difference(FIRST), code: "counter-gap", kid: agent.kid }));
+    log.submit(agent, { counter: "4" });
+    log.write("key_rotated", { jws: log.rotation(agent, agentOf(5), final) });
+    ready(log, FIRST, []);
+    pin(log, FIRST);
+    expect(await codes(log)).toEqual(expected);
+  }
+});
+
 test("a key that ended owes its month coverage, and no month after it anything", async () => {
   const { log, agent } = start();
   log.write("key_rotated", { jws: log.rotation(agent, agentOf(5), "0") });

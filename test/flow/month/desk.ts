@@ -147,6 +147,11 @@ export class MonthDesk {
     return told.join();
   }
 
+  /** The agent's next counter was used, and never comes. */
+  lose(): void {
+    this.#counter += 1;
+  }
+
   async limit(namespace_id: string, limit: Partial<Body<"quota">>): Promise<void> {
     await this.put("quota", { ...QUOTA, namespace_id, ...limit });
   }

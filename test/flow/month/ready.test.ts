@@ -63,6 +63,31 @@ test.each([
   expect(await desk.close(OCTOBER)).toEqual(["done"]);
 });
 
+test.each([
+  ["3", "came", ["done"]],
+  ["4", "came", ["done"]],
+  ["4", "was attested", ["done"]],
+  ["5000", "came", ["month-not-ready", "attestations"]],
+])(
+  "of a key that ends at %s, a gap accepted when counter 3 %s is of no later one",
+  async (final, known, answer) => {
+    const desk = await october(`${final} ${known}`);
+    desk.lose();
+    if (known === "came") await desk.build({ ...BUILD, job: "3" });
+    else {
+      desk.lose();
+      desk.at(SINCE);
+      await desk.attest();
+      desk.at("2026-11-05T00:00:00.000Z");
+    }
+    await desk.resolveBreak(await desk.breakOf(OCTOBER, { code: "counter-gap", kid: kidOf(1) }));
+    await desk.build({ ...BUILD, job: "4" });
+    await rotate(desk, final);
+    await coverOctober(desk);
+    expect(await desk.close(OCTOBER)).toEqual(answer);
+  },
+);
+
 test("a key that ended in a month owes that month, and none after it", async () => {
   const desk = await october("gone");
   await desk.attest();
