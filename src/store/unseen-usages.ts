@@ -50,6 +50,10 @@ export async function dropSeen(
   `;
 }
 
+/** Of a row `u`: a job that was named while its usage was looked at may be in both tables. */
+const isUnnamed = (sql: Sql | Transaction) => sql`
+  not exists (select from platform_jobs as p where p.log = u.log and p.job_id = u.job_id)`;
+
 interface UnseenSearch {
   runner: bigint;
   /** They finished before it. */
@@ -95,16 +99,11 @@ async function readUnseen(
   { before, limit, runner }: UnseenSearch,
   more: ReturnType<Sql["unsafe"]>,
 ): Promise<UnseenUsage[]> {
-  // A job that was named while its usage was looked at may be in both tables.
   return await sql<UnseenUsage[]>`
     select index, job_id, runner_id, project_id, finished_at
     from unseen_usages as u
     where log = ${log} and runner_id = ${runner} and finished_at < ${before} and ${more}
-      and not exists (
-        select
-        from platform_jobs as p
-        where p.log = u.log and p.job_id = u.job_id
-      )
+      and ${isUnnamed(sql)}
     order by finished_at, job_id
     limit ${limit}
   `;
@@ -145,8 +144,9 @@ export async function countUnseen(
 ): Promise<{ runner: bigint; jobs: bigint }[]> {
   return await sql<{ runner: bigint; jobs: bigint }[]>`
     select runner_id as runner, count(*) as jobs
-    from unseen_usages
+    from unseen_usages as u
     where log = ${log} and finished_at >= ${from} and finished_at < ${to}
+      and ${isUnnamed(sql)}
     group by 1
   `;
 }

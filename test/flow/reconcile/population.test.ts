@@ -8,6 +8,8 @@ import { notice } from "../../../src/flow/reconcile/notice.ts";
 import type { SeenJob } from "../../../src/flow/reconcile/seen-job.ts";
 import { take } from "../../../src/flow/reconcile/take.ts";
 import { readDueJobs, settleJobs } from "../../../src/store/platform-jobs.ts";
+import { transact } from "../../../src/store/transact.ts";
+import { addUnseen, countUnseen } from "../../../src/store/unseen-usages.ts";
 import {
   closeHouse,
   type Door,
@@ -269,6 +271,20 @@ test("what healed and differs again by the same figures is open again, until two
   await accept();
   expect(await differing(job, 0)).toEqual({ opened: 0, healed: 0 });
   expect(await differing(job, 6_000)).toEqual({ opened: 0, healed: 0 });
+});
+
+test("a job that the platform names while its usage is noticed counts as reported once", async () => {
+  const { writer } = house.database;
+  const span = { from: instantText(door.now - 300 * DAY), to: instantText(door.now + DAY) };
+  const before = await countUnseen(writer, log, span);
+  const job = JOBS + 1;
+  await door.submit(reportFor(job, job));
+  const to = BigInt((await entriesOf(house.database.reader, log)).length);
+  await transact(writer, async (tx) => {
+    await addUnseen(tx, log, { from: to - 1n, to });
+    await take({ ...matching }, log, seenAs(job), "webhook");
+  });
+  expect(await countUnseen(writer, log, span)).toEqual(before);
 });
 
 test("a job that changed while it was judged is judged again, though another look has settled it", async () => {
