@@ -1,11 +1,11 @@
-/** Piles of records that go to a file of a temporary folder as soon as they are more than a few megabytes. */
+/** Piles of records that go to a file of a temporary folder as soon as they are more than a megabyte. */
 import { closeSync, mkdtempSync, openSync, readSync, rmSync, writeSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { OpenPiles, Piles } from "./tally/piles.ts";
 
 /** What one kind of record may take before it is written out. */
-const BUFFER_BYTES_MAX = 4 * 1024 * 1024;
+const BUFFER_BYTES_MAX = 1024 * 1024;
 const BUFFER_BYTES_FIRST = 512;
 
 /** `close` removes the folder; it is made only if something has to go there. */
