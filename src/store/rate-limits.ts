@@ -29,10 +29,14 @@ const PREFIX = "minutebook:rate:";
 /** Redis is asked so rarely that nobody waits for it for longer. */
 const ANSWER_MS_MAX = 250;
 
-/** @param refused is told why there is no connection */
+/**
+ * @param refused is told why there is no connection
+ * @param answerMsMax so long Redis is waited for
+ */
 export function openRateLimits(
   place: RedisPlace | undefined,
   refused: (error: unknown) => void = () => undefined,
+  answerMsMax = ANSWER_MS_MAX,
 ): RateLimits {
   const storeClient = place && connectRedis(place, refused);
   storeClient?.on("error", refused);
@@ -44,7 +48,7 @@ export function openRateLimits(
       if (there === undefined) return (name, points) => taken(here.consume(name, points));
       return async (name, points) => {
         try {
-          return await inTime(taken(there.consume(name, points)));
+          return await inTime(taken(there.consume(name, points)), answerMsMax);
         } catch {
           return await taken(here.consume(name, points));
         }
@@ -64,10 +68,10 @@ async function taken(consumed: Promise<RateLimiterRes>): Promise<Taken> {
   }
 }
 
-function inTime<T>(answer: Promise<T>): Promise<T> {
+function inTime<T>(answer: Promise<T>, msMax: number): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error("redis: no answer in time")), ANSWER_MS_MAX);
+    timer = setTimeout(() => reject(new Error("redis: no answer in time")), msMax);
   });
   return Promise.race([answer, late]).finally(() => clearTimeout(timer));
 }

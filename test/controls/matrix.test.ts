@@ -5,6 +5,7 @@ import { expect, test } from "vitest";
 import { EXTRACTS } from "../../audit/extract/folder.ts";
 import { minutebook } from "../../src/command/program.ts";
 import { command } from "../audit/command.ts";
+import { REMOVALS } from "./removals.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
 const text = readFileSync(join(ROOT, "docs/controls.md"), "utf8");
@@ -53,6 +54,21 @@ test.each(controls)(
     expect(evidence.length).toBeGreaterThan(0);
   },
 );
+
+/** Each takes controls out and runs what they refuse. */
+const REMOVING = ["test/controls/removed.test.ts", "test/controls/cut.test.ts"];
+
+test.each(controls)("$id is taken out somewhere, and a test fails then", ({ id, shown }) => {
+  const removals = REMOVALS.filter(({ control }) => control === id);
+  const isTakenOut = removals.length > 0 || shown.some((file) => REMOVING.includes(file));
+  expect(isTakenOut).toBe(true);
+  for (const { file, instead, test, text, title } of removals) {
+    expect(readFileSync(join(ROOT, file), "utf8").split(text)).toHaveLength(2);
+    expect(instead).not.toBe(text);
+    expect(shown).toContain(test);
+    expect(readFileSync(join(ROOT, test), "utf8")).toContain(title);
+  }
+});
 
 const GUARD = /^[a-z_]+$/;
 /** Made by name for each of a list of tables, or by PostgreSQL for a table's primary key. */
