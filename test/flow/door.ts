@@ -31,8 +31,9 @@ import { openReceipts } from "../../src/flow/report/receipt.ts";
 import { openRegister } from "../../src/flow/report/register.ts";
 import { startVerifier } from "../../src/flow/report/verify.ts";
 import { folderArchive } from "../../src/store/archive-folder.ts";
-import type { Sql } from "../../src/store/connect.ts";
+import type { Sql, Transaction } from "../../src/store/connect.ts";
 import { readEntries } from "../../src/store/entries.ts";
+import { transact } from "../../src/store/transact.ts";
 import { CARD, jwk, kidOf, LONG_AGO, NOW, RUNNER, report as reportOf } from "../core/history.ts";
 import { type FreshDatabase, freshDatabase } from "../postgres.ts";
 import { testKey } from "../signing.ts";
@@ -181,11 +182,15 @@ export function digestOf(jws: string): string {
   return encodeBase64(sha256(encodeUtf8(jws)));
 }
 
-/** All entries, after checking what holds of every log: gapless, linked, hashed as they stand. */
+/** All entries of one instant, after checking what holds of every log: gapless, linked, hashed as they stand. */
 export async function entriesOf(sql: Sql, log: string): Promise<Entry[]> {
-  const [head] = await sql<{ size: bigint; leaf: Uint8Array }[]>`
-    select size, leaf from heads where log = ${log}`;
-  const stored = await readEntries(sql, log, 0n, 2n ** 62n);
+  const look = async (tx: Transaction) => {
+    const [head] = await tx<{ size: bigint; leaf: Uint8Array }[]>`
+      select size, leaf from heads where log = ${log}`;
+    return { head, stored: await readEntries(tx, log, 0n, 2n ** 62n) };
+  };
+  const mode = "isolation level repeatable read read only";
+  const { head, stored } = await transact(sql, look, mode);
   let prev: Uint8Array = new Uint8Array(32);
   let at = "";
   const entries = stored.map((row, i) => {
