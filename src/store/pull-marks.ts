@@ -49,7 +49,7 @@ export async function claimPull(
     }[]
   >`
     update pull_marks
-    set due_at = clock_timestamp() + ${ms} * interval '1 ms'
+    set due_at = date_trunc('milliseconds', clock_timestamp()) + ${ms} * interval '1 ms'
     where (log, runner_id) = (
       select log, runner_id
       from pull_marks
@@ -63,7 +63,10 @@ export async function claimPull(
   return row && { ...row, walkTo: row.walkTo?.getTime(), next: row.next ?? undefined };
 }
 
-/** False, and nothing moved, where the claim had run out: whoever took it goes on from where it stood. */
+/**
+ * False, and nothing moved, where the claim had run out: whoever took it goes on from where it stood. The column
+ * holds whole milliseconds and would round up: what is due at once would be due in half of one.
+ */
 export async function movePull(
   sql: Sql | Transaction,
   { claim, log, runner }: PullStep,
@@ -75,7 +78,7 @@ export async function movePull(
       walk_to = ${walkTo === undefined ? null : new Date(walkTo)},
       next = ${next ?? null},
       failures = ${failures},
-      due_at = clock_timestamp() + ${restMs} * interval '1 ms'
+      due_at = date_trunc('milliseconds', clock_timestamp()) + ${restMs} * interval '1 ms'
     where log = ${log} and runner_id = ${runner} and due_at = ${claim}
   `;
   return count === 1;

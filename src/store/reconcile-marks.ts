@@ -38,7 +38,7 @@ export async function claimMark(
 ): Promise<string | undefined> {
   const [claimed] = await sql<{ log: string }[]>`
     update reconcile_marks
-    set due_at = clock_timestamp() + ${ms} * interval '1 ms'
+    set due_at = date_trunc('milliseconds', clock_timestamp()) + ${ms} * interval '1 ms'
     where (log, part) = (
       select log, part
       from reconcile_marks
@@ -52,7 +52,7 @@ export async function claimMark(
   return claimed?.log;
 }
 
-/** The next turn is so much later than now. */
+/** The next turn is so much later than now, which is cut to the column's milliseconds: none are waited for. */
 export async function endMark(
   sql: Sql,
   log: string,
@@ -61,7 +61,7 @@ export async function endMark(
 ): Promise<void> {
   await sql`
     update reconcile_marks
-    set due_at = clock_timestamp() + ${restMs} * interval '1 ms'
+    set due_at = date_trunc('milliseconds', clock_timestamp()) + ${restMs} * interval '1 ms'
     where log = ${log} and part = ${part}
   `;
 }

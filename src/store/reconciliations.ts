@@ -17,7 +17,7 @@ export type Claim = Date;
 export async function claimReconciliation(sql: Sql, ms: number): Promise<Claim | undefined> {
   const [claimed] = await sql<{ due_at: Date }[]>`
     insert into reconciliations as kept (part, due_at)
-    values (${ALL}, clock_timestamp() + ${ms} * interval '1 ms')
+    values (${ALL}, date_trunc('milliseconds', clock_timestamp()) + ${ms} * interval '1 ms')
     on conflict (part) do update
       set due_at = excluded.due_at
       where kept.due_at <= clock_timestamp() or kept.due_at > excluded.due_at

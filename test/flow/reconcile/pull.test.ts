@@ -5,6 +5,7 @@ import { isLastPage, matchDue } from "../../../src/flow/reconcile/match.ts";
 import { notice } from "../../../src/flow/reconcile/notice.ts";
 import { enlistRunners, type Pulling, pullStep } from "../../../src/flow/reconcile/pull.ts";
 import { readCoverages } from "../../../src/store/breaks.ts";
+import { claimPull, movePull } from "../../../src/store/pull-marks.ts";
 import {
   closeHouse,
   type Door,
@@ -286,4 +287,13 @@ test("two processes walk as one: no page is read twice while both go on", async 
   expect(new Set(standIn.asked).size).toBe(standIn.asked.length);
   expect(await storedIds()).toHaveLength(350);
   expect(await coverages()).toHaveLength(1);
+});
+
+test("a step that is due at once can be claimed at once, whatever part of a millisecond it is", async () => {
+  await house.database.writer`update pull_marks set due_at = '-infinity' where log = ${log}`;
+  for (let i = 0; i < 50; i += 1) {
+    const step = await claimPull(house.database.writer, [log], HOUR);
+    if (step === undefined) throw new Error(`step ${i} is not due`);
+    await movePull(house.database.writer, step, { ...step, restMs: 0 });
+  }
 });
