@@ -5,7 +5,8 @@
  */
 import type { Sql, Transaction } from "./connect.ts";
 
-const part = (runner: bigint): string => `kept ${runner}`;
+const KEPT = "kept ";
+const part = (runner: bigint): string => `${KEPT}${runner}`;
 
 /** In the transaction that writes the coverage. @param index of its entry */
 export async function keepThrough(
@@ -34,4 +35,25 @@ export async function readKeptThrough(
     where log = ${log} and part = ${part(runner)}
   `;
   return row?.index;
+}
+
+/**
+ * The newest coverage of [from, until) whose jobs are not kept here; undefined: those of all are.
+ * @param from first instant
+ * @param until not included
+ */
+export async function readUnkept(
+  tx: Transaction,
+  log: string,
+  { from, until }: { from: string; until: string },
+): Promise<bigint | undefined> {
+  const [row] = await tx<{ index: bigint | null }[]>`
+    select max(c.index) as index
+    from coverages as c
+    left join reconcile_marks as kept
+      on kept.log = c.log and kept.part = ${KEPT}::text || c.runner_id
+    where c.log = ${log} and c.from_at < ${until} and c.to_at > ${from}
+      and c.index > coalesce(kept.index, -1)
+  `;
+  return row?.index ?? undefined;
 }

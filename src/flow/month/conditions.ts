@@ -61,7 +61,8 @@ export async function conditions(cutting: Cutting): Promise<Condition[]> {
   ];
 }
 
-function startOf(month: string): string {
+/** Its first instant. */
+export function startOf(month: string): string {
   return `${month}T00:00:00.000Z`;
 }
 

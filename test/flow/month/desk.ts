@@ -18,7 +18,9 @@ import type { SeenJob } from "../../../src/flow/reconcile/seen-job.ts";
 import { take } from "../../../src/flow/reconcile/take.ts";
 import { refresh } from "../../../src/flow/usage/fold.ts";
 import { folderArchive } from "../../../src/store/archive-folder.ts";
+import { keepThrough } from "../../../src/store/kept-populations.ts";
 import { startMark } from "../../../src/store/reconcile-marks.ts";
+import { transact } from "../../../src/store/transact.ts";
 import { PACK, QUOTA } from "../../core/history.ts";
 import {
   codes,
@@ -179,10 +181,17 @@ export class MonthDesk {
   }
 
   async cover(from: string, to: string): Promise<void> {
-    const jobs = { jobs: "0", jobs_sha256: ZERO, runner_id: "700", source: "test" };
-    await this.put("coverage", { ...PERSON, ...jobs, from, to });
-    await startMark(this.finishing.sql, this.log, "population");
+    const index = BigInt(await this.coverElsewhere(from, to));
+    const { sql } = this.finishing;
+    await transact(sql, async (tx) => await keepThrough(tx, this.log, 700n, index));
+    await startMark(sql, this.log, "population");
     await this.match();
+  }
+
+  /** As recovery brings it: the jobs that it counts were in another database. */
+  async coverElsewhere(from: string, to: string): Promise<string> {
+    const jobs = { jobs: "0", jobs_sha256: ZERO, runner_id: "700", source: "test" };
+    return await this.put("coverage", { ...PERSON, ...jobs, from, to });
   }
 
   /** What a reconciliation loop would have found by now. */

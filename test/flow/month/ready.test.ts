@@ -124,12 +124,25 @@ test("no month is cut off past coverage and platform jobs that nobody has held a
   const { appender, clock, sql } = desk.finishing;
   await take({ appender, clock, sql }, desk.log, [UNREPORTED], "upload");
   expect(await desk.close(OCTOBER)).toEqual(["month-not-ready", "matching"]);
-  await sql`update reconcile_marks set index = 0 where log = ${desk.log}`;
+  await sql`update reconcile_marks set index = 0 where log = ${desk.log} and part = 'population'`;
   await sql`update platform_jobs set due_at = null where log = ${desk.log}`;
   expect(await desk.close(OCTOBER)).toEqual(["month-not-ready", "matching"]);
   await sql`update platform_jobs set due_at = '-infinity' where log = ${desk.log}`;
   await desk.match();
   expect(await desk.close(OCTOBER)).toEqual(["month-not-ready", "breaks"]);
+});
+
+test("no month is cut off on coverage of jobs that are not in this database, until all is covered anew", async () => {
+  const desk = await october("lost");
+  await desk.attest();
+  await coverOctober(desk);
+  expect(await desk.close(OCTOBER)).toEqual(["done"]);
+  expect(await desk.withdraw(OCTOBER)).toEqual(["done"]);
+  await desk.coverElsewhere("2026-10-31T00:00:00.000Z", "2026-11-02T00:00:00.000Z");
+  expect(await desk.close(OCTOBER)).toEqual(["month-not-ready", "matching"]);
+  await coverOctober(desk);
+  await desk.coverElsewhere(`${NOVEMBER}T00:00:00.000Z`, "2026-11-02T00:00:00.000Z");
+  expect(await desk.close(OCTOBER)).toEqual(["done"]);
 });
 
 test("what comes up between cut-off and closing keeps the month from being closed until it has ended", async () => {
