@@ -77,14 +77,15 @@ function statusOf({ agrees, closed }: DayCheck): 0 | 1 | 2 {
   return closed ? 0 : 2;
 }
 
-function lineOf({ agrees, closed, day, found, stated }: DayCheck): string {
+function lineOf({ agrees, closed, coded, day, found, stated }: DayCheck): string {
   const rows = `${day}: ${found.lines} rows, digest ${found.lines_sha256}`;
   if (stated === undefined) {
     if (!closed) return `OPEN: ${rows}; the day is not closed yet.`;
     return agrees ? `AGREES: ${day} has no rows, and no entry.` : `DIFFERS: ${rows}; no entry yet.`;
   }
   const { index, lines, lines_sha256 } = stated;
-  if (agrees) return `AGREES: ${rows}, as entry ${index} says.`;
+  const said = coded ? "says" : "says of all but their codes";
+  if (agrees) return `AGREES: ${rows}, as entry ${index} ${said}.`;
   return `DIFFERS: ${rows}; entry ${index} says ${lines} rows, digest ${lines_sha256}.`;
 }
 

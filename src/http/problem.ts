@@ -43,7 +43,7 @@ export function respond(
   document: ProblemDocument,
   headers: Readonly<Record<string, string>> = {},
 ): Response {
-  return new Response(JSON.stringify(document), {
+  const response = new Response(JSON.stringify(document), {
     status: document.status,
     headers: {
       "content-type": "application/problem+json",
@@ -55,4 +55,14 @@ export function respond(
       ...headers,
     },
   });
+  CODES.set(response, document.code);
+  return response;
+}
+
+/** What is written down of a refusal (http/recorded.ts), whose body is a stream by then. */
+const CODES = new WeakMap<Response, string>();
+
+/** The code of an answer that is a problem. */
+export function codeOf(response: Response): string | undefined {
+  return CODES.get(response);
 }

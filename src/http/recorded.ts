@@ -4,6 +4,7 @@ import { LogId } from "../core/unit.ts";
 import { covers, type Holding, type Principal } from "../flow/access/grant.ts";
 import type { AccessLog } from "../flow/access/log.ts";
 import type { Caller, GuardedRoute, PublishedRoute, Route } from "./access.ts";
+import { codeOf } from "./problem.ts";
 import type { Ask } from "./router.ts";
 
 /** Asked all day: what is answered are figures of the process, or of a namespace before they are anybody's bill. */
@@ -34,7 +35,12 @@ type Use = NonNullable<Parameters<AccessLog["record"]>[1]>;
 /** A path is at most so long in the access log. */
 const TARGET_CHARS_MAX = 512;
 
-export function rowOf(route: Route, { incoming, param }: Ask, caller: Caller, status: number): Row {
+export function rowOf(
+  route: Route,
+  { incoming, param }: Ask,
+  caller: Caller,
+  response: Response,
+): Row {
   const named = LogId.safeParse(param("log")).data ?? "";
   // What was refused before its log was looked at is of the log, if it is the caller's at all.
   const isTheirs = caller.held.some((grant) => covers(grant, named));
@@ -47,7 +53,8 @@ export function rowOf(route: Route, { incoming, param }: Ask, caller: Caller, st
     method: incoming.method ?? "",
     route: route.slice(route.indexOf(" ") + 1),
     target: path.slice(0, TARGET_CHARS_MAX),
-    status,
+    status: response.status,
+    code: codeOf(response),
     request: randomUUID(),
   };
 }

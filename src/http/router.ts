@@ -141,7 +141,7 @@ export class Router {
     const { accesses } = this.#gate;
     const caller = callerOf(route, principal, accesses);
     const response = await this.#told(() => handle(caller));
-    const row = rowOf(route, ask, caller, response.status);
+    const row = rowOf(route, ask, caller, response);
     const use = useOf(principal, row.log);
     if (isRecorded(route, ask)) await accesses.record(row, use);
     else if (use !== undefined) accesses.used(use);

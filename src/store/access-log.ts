@@ -2,7 +2,7 @@
 import { plainColumn, textColumn } from "./columns.ts";
 import type { Sql, Transaction } from "./connect.ts";
 
-/** What of a request is kept: no query, no body, no token. */
+/** What of a request is kept: no query, no body, no token, and nothing of what was answered but its code. */
 export interface AccessRow {
   /** Empty: about no log, or about one that there is not. */
   log: string;
@@ -16,10 +16,14 @@ export interface AccessRow {
   /** The path that was asked for. */
   target: string;
   status: number;
+  /** Of the problem that was answered; undefined: it was none. */
+  code: string | undefined;
   request: string;
 }
 
-export interface StoredAccess extends AccessRow {
+export interface StoredAccess extends Omit<AccessRow, "code"> {
+  /** Null also of rows of versions that wrote none. */
+  code: string | null;
   number: bigint;
   day: string;
   at: Date;
@@ -41,8 +45,9 @@ export async function insertAccess(sql: Sql, rows: readonly AccessRow[]): Promis
         ${textColumn(rows.map((row) => row.route))}::text::text[],
         ${textColumn(rows.map((row) => row.target))}::text::text[],
         ${plainColumn(rows.map((row) => String(row.status)))}::text::int[],
+        ${textColumn(rows.map((row) => row.code))}::text::text[],
         ${textColumn(rows.map((row) => row.request))}::text::text[]
-      ) with ordinality as row (log, by, roles, method, route, target, status, request, n)
+      ) with ordinality as row (log, by, roles, method, route, target, status, code, request, n)
     ),
     -- In one order, so that two processes never wait for each other in a circle.
     mark as materialized (
@@ -60,10 +65,10 @@ export async function insertAccess(sql: Sql, rows: readonly AccessRow[]): Promis
       where access_marks.log = mark.log
     )
     insert into access_log
-      (log, number, day, at, by, roles, method, route, target, status, request)
+      (log, number, day, at, by, roles, method, route, target, status, code, request)
     select
       log, number + place, greatest((clock_timestamp() at time zone 'UTC')::date, closed_through + 1),
-      clock_timestamp(), by, roles, method, route, target, status, request
+      clock_timestamp(), by, roles, method, route, target, status, code, request
     from asked
     left join mark using (log) -- of a log without a mark a row has no number, and all are refused
   `;
@@ -97,7 +102,7 @@ export async function readAccess(
   { day, after, limit }: { day: string; after: bigint; limit: number },
 ): Promise<StoredAccess[]> {
   return await sql<StoredAccess[]>`
-    select log, number, day, at, by, roles, method, route, target, status, request
+    select log, number, day, at, by, roles, method, route, target, status, code, request
     from access_log
     where log = ${log} and day = ${day} and number > ${after}
     order by number

@@ -1,5 +1,5 @@
 /** What is written down of reads and changes before they are answered, and how each day ends on the log. */
-import { randomBytes } from "node:crypto";
+import { createHash, randomBytes } from "node:crypto";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { decodeEntry } from "../../src/core/entry.ts";
 import { checkDay, digestDays } from "../../src/flow/access/digest.ts";
@@ -28,11 +28,14 @@ interface Row {
   route: string;
   target: string;
   status: number;
+  code: string | null;
 }
 
 const rows = async (): Promise<Row[]> => [
   ...(await house.database.reader<Row[]>`
-    select log, number, by, roles, method, route, target, status from access_log order by at, number`),
+    select log, number, by, roles, method, route, target, status, code
+    from access_log
+    order by at, number`),
 ];
 
 /** The rows that a request left behind. */
@@ -51,7 +54,7 @@ test("a read leaves one row: who, as what, which route, and nothing of the query
   expect(found).toEqual([
     {
       ...{ log, number: expect.any(BigInt), by: expect.stringMatching(/^p_/), roles: "auditor" },
-      ...{ method: "GET", route: "/v1/usage", target: "/v1/usage", status: 200 },
+      ...{ method: "GET", route: "/v1/usage", target: "/v1/usage", status: 200, code: null },
     },
   ]);
   const all = await house.database.reader`select access_log::text as text from access_log`;
@@ -60,7 +63,7 @@ test("a read leaves one row: who, as what, which route, and nothing of the query
   expect(text).not.toContain(auditor.split(".")[2]);
 });
 
-test("a change leaves a row, made or refused, and so does who may not, as nobody's role", async () => {
+test("a change leaves a row, made or refused and why, and so does who may not, as nobody's role", async () => {
   const limit = { effective_from: "2026-01-01T00:00:00.000Z", monthly_minutes: "100", source: "s" };
   const put = (source_version: string, as: string) =>
     ask(house, `PUT /v1/quotas/${log}/7`, {
@@ -69,6 +72,7 @@ test("a change leaves a row, made or refused, and so does who may not, as nobody
     });
   const platform = await tokenOf(["platform"]);
   const statuses = [];
+  const codes: unknown[] = [];
   for (const [version, as] of [
     ["2", platform],
     ["1", platform],
@@ -78,9 +82,11 @@ test("a change leaves a row, made or refused, and so does who may not, as nobody
     statuses.push(answered.status);
     expect(found).toMatchObject([{ log, method: "PUT", target: `/v1/quotas/${log}/7` }]);
     expect(found[0]?.status).toBe(answered.status);
+    codes.push(found[0]?.code);
     expect(found[0]?.roles).toBe(answered.status === 404 ? "" : "platform");
   }
   expect(statuses).toEqual([201, 409, 404]);
+  expect(codes).toEqual([null, "stale-source-version", "not-found"]);
 });
 
 test("another tenant writes nothing into a log's access log: what they ask of it is about none", async () => {
@@ -95,7 +101,7 @@ test("another tenant writes nothing into a log's access log: what they ask of it
   ] as const) {
     const [answered, found] = await left(() => ask(house, route, { token: stranger, json }));
     expect(answered.status).toBe(404);
-    expect(found).toMatchObject([{ log: "", status: 404 }]);
+    expect(found).toMatchObject([{ log: "", status: 404, code: "not-found" }]);
   }
 });
 
@@ -143,16 +149,17 @@ async function asked(
   day: string,
   count: number,
   sql: Sql | Transaction = house.database.writer,
+  code: string | null = null,
 ): Promise<void> {
   await sql`
     with mark as (
       update access_marks set number = number + ${count} where log = ${log} returning number
     )
     insert into access_log
-      (log, number, day, at, by, roles, method, route, target, status, request)
+      (log, number, day, at, by, roles, method, route, target, status, code, request)
     select
       ${log}, number - ${count} + n, ${day}, ${new Date(`${day}T12:00:00.000Z`)},
-      ${`p_${"a".repeat(22)}`}, 'auditor', 'GET', '/v1/usage', '/v1/usage', 200,
+      ${`p_${"a".repeat(22)}`}, 'auditor', 'GET', '/v1/usage', '/v1/usage', 200, ${code},
       ${"0f8fad5b-d9cb-469f-a165-70867728950e"}
     from mark, generate_series(1, ${count}) as n`;
 }
@@ -210,6 +217,44 @@ test("a day is closed only when whoever was writing rows of it has ended", async
   expect((await digests()).at(-1)).toEqual({ day: "2026-01-09", lines: "1" });
 });
 
+/** As a version that knew no codes hashed what `asked` inserts. */
+async function uncodedDigest(day: string): Promise<{ lines: string; lines_sha256: string }> {
+  const { reader } = house.database;
+  const found = await reader`
+    select number from access_log where log = ${log} and day = ${day} order by number`;
+  const lines = found.map(({ number }) => [
+    `{"at":"${day}T12:00:00.000Z","by":"p_${"a".repeat(22)}","day":"${day}","log":"${log}","method":"GET",`,
+    `"number":"${number}","request":"0f8fad5b-d9cb-469f-a165-70867728950e","roles":"auditor",`,
+    '"route":"/v1/usage","status":"200","target":"/v1/usage"}\n',
+  ]);
+  const sha256 = createHash("sha256").update(lines.flat().join(""));
+  return { lines: String(found.length), lines_sha256: sha256.digest("base64") };
+}
+
+test("a row without a code is hashed as before there were any, and a code is hashed with its row", async () => {
+  const { reader, writer } = house.database;
+  const isHashedAsBefore = async (day: string, code: string | null) => {
+    await asked(day, 1, writer, code);
+    await digestDays(digesting(), failed);
+    const { agrees, coded, stated } = await checkDay(reader, log, day);
+    expect([agrees, coded]).toEqual([true, true]);
+    return stated?.lines_sha256 === (await uncodedDigest(day)).lines_sha256;
+  };
+  expect(await isHashedAsBefore("2026-01-10", null)).toBe(true);
+  expect(await isHashedAsBefore("2026-01-11", "same-person")).toBe(false);
+});
+
+test("an entry of a process that knows no codes agrees with rows that have some, and what it leaves out is said", async () => {
+  const day = "2026-01-12";
+  await asked(day, 2, house.database.writer, "same-person");
+  const digest = await uncodedDigest(day);
+  await house.appender.control(log, "access_digest", async () => {
+    return { day, ...digest, salt: Buffer.alloc(16, 1).toString("base64") };
+  });
+  const check = await checkDay(house.database.reader, log, day);
+  expect(check).toMatchObject({ agrees: true, coded: false, found: digest });
+});
+
 test("no row comes to a day that is closed, whatever the clock says", async () => {
   const { writer } = house.database;
   const [mark] = await writer`select closed_through from access_marks where log = ${log}`;
@@ -232,6 +277,8 @@ test("a row that is changed or taken away contradicts the day's entry", async ()
     found: { lines: expect.not.stringMatching(/^1500$/) },
     stated: { lines: "1500" },
   });
+  await superuser`update access_log set code = 'not-found' where log = ${log} and day = '2026-01-11'`;
+  expect(await checkDay(reader, log, "2026-01-11")).toMatchObject({ agrees: false });
   await superuser`alter table access_log enable always trigger access_log_append_only`;
 });
 

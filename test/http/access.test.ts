@@ -124,7 +124,7 @@ const UNRECORDED: readonly Route[] = [
 /** The newest row of the access log, by which it was asked. */
 async function recorded(): Promise<Record<string, unknown> | undefined> {
   const [row] = await house.database.reader`
-    select method || ' ' || route as route, roles, status from access_log
+    select method || ' ' || route as route, roles, status, code from access_log
     where log in ('', ${mine})
     order by at desc, number desc limit 1`;
   return row;
@@ -139,7 +139,8 @@ test.each(ROUTES)(
       const allowed = isOpen(route) || (ACCESS[route] as readonly string[]).includes(role);
       expect([role, answer.status]).toEqual([role, allowed ? looked(route) : 404]);
       if (!isOpen(route) && !UNRECORDED.includes(route)) {
-        const row = { route, roles: allowed ? role : "", status: answer.status };
+        const why = { status: answer.status, code: answer.json["code"] ?? null };
+        const row = { route, roles: allowed ? role : "", ...why };
         expect(await recorded(), "it is written down before it is answered").toEqual(row);
       }
       if (isOpen(route) || !isNamed(route)) continue;

@@ -13,7 +13,7 @@ const LOGS = ["a", "b", "c"].map((letter) => letter.repeat(32));
 
 const rowOf = (log: string, request: string): AccessRow => ({
   ...{ log, by: "p_x", roles: 'a"b\\', method: "GET", route: "/r" },
-  ...{ target: "/r {,} null", status: 200, request },
+  ...{ target: "/r {,} null", status: 200, code: undefined, request },
 });
 
 test("rows of many writers over several logs are numbered without a gap, and nobody waits in a circle", async () => {

@@ -36,7 +36,10 @@ export type AccessLine = Readonly<
     | "target",
     string
   >
->;
+> & {
+  /** Why it was refused; absent where the answer is no problem, and in rows of versions that wrote none. */
+  readonly code?: string;
+};
 
 export interface DayDigest {
   lines: string;
@@ -52,18 +55,23 @@ class Written extends Error {}
 /** By the clock of entries the day is not over, as it is by the database's. */
 class NotOver extends Error {}
 
-export function lineOf({ at, number, status, ...row }: StoredAccess): AccessLine {
-  return { ...row, at: at.toISOString(), number: String(number), status: String(status) };
+export function lineOf({ at, code, number, status, ...row }: StoredAccess): AccessLine {
+  const texts = { at: at.toISOString(), number: String(number), status: String(status) };
+  return { ...row, ...texts, ...(code !== null && { code }) };
 }
 
-/** In memory for a page at a time. */
-export async function digestOf(sql: Sql, log: string, day: string): Promise<DayDigest> {
+/** In memory for a page at a time. @param of.coded false: as versions that knew no codes have it */
+async function digestOf(
+  sql: Sql,
+  { log, day, coded = true }: { log: string; day: string; coded?: boolean },
+): Promise<DayDigest> {
   const sha256 = createHash("sha256");
   let lines = 0;
   let after = 0n;
   for (;;) {
     const page = await readAccess(sql, log, { day, after, limit: PAGE });
-    for (const row of page) sha256.update(`${canonical(lineOf(row))}\n`);
+    for (const row of page)
+      sha256.update(`${canonical(lineOf(coded ? row : { ...row, code: null }))}\n`);
     lines += page.length;
     const last = page.at(-1);
     if (last === undefined || page.length < PAGE) break;
@@ -96,7 +104,7 @@ export async function digestDays(
     if (due.length === 0) return written;
     for (const { log, day } of due) {
       try {
-        const digest = await digestOf(sql, log, day);
+        const digest = await digestOf(sql, { log, day });
         await appender.control(log, "access_digest", async (_, at, tx) => {
           if (day >= at.slice(0, "YYYY-MM-DD".length)) throw new NotOver();
           const newest = await readNewest(tx, log, "access_digest");
@@ -124,6 +132,8 @@ export interface DayCheck {
   stated?: (DayDigest & { index: string }) | undefined;
   /** False where an entry contradicts the rows, and where there should be one. */
   agrees: boolean;
+  /** False: the entry agrees with all of the rows but their codes, of which it says nothing. */
+  coded: boolean;
 }
 
 /** What the log says of a day, and in which entry. */
@@ -141,13 +151,21 @@ export async function statedDigest(
 /** Works a day's digest out again. @param sql as reader or auditor */
 export async function checkDay(sql: Sql, log: string, day: string): Promise<DayCheck> {
   const closed = await isDayClosed(sql, log, day);
-  const found = await digestOf(sql, log, day);
+  const found = await digestOf(sql, { log, day });
   const stated = await statedDigest(sql, log, day);
   if (stated === undefined) {
-    return { log, day, closed, found, agrees: found.lines === "0" || !closed };
+    return { log, day, closed, found, agrees: found.lines === "0" || !closed, coded: true };
   }
-  const agrees = stated.lines === found.lines && stated.lines_sha256 === found.lines_sha256;
-  return { log, day, closed, found, stated, agrees };
+  const known = { log, day, closed, stated };
+  if (isSame(stated, found)) return { ...known, found, agrees: true, coded: true };
+  // While a version is rolled out, one that knows no codes may be who writes the entry of rows that have some.
+  const uncoded = await digestOf(sql, { log, day, coded: false });
+  if (isSame(stated, uncoded)) return { ...known, found: uncoded, agrees: true, coded: false };
+  return { ...known, found, agrees: false, coded: true };
+}
+
+function isSame(one: DayDigest, other: DayDigest): boolean {
+  return one.lines === other.lines && one.lines_sha256 === other.lines_sha256;
 }
 
 /** Runs until aborted. */

@@ -15,6 +15,7 @@ const Line = exactly<AccessLine>()(
   z.strictObject({
     at: InstantText,
     by: PrincipalId,
+    code: NonEmptyText.exactOptional(),
     day: DayText,
     log: LogId,
     method: NonEmptyText,
