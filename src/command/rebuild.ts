@@ -42,14 +42,23 @@ export function rebuildCommand(): Command {
     });
 }
 
-function linesOf({ logs, entries, left, tables, typed }: Rebuilt): string[] {
+function linesOf({ logs, entries, left, months, tables, typed }: Rebuilt): string[] {
   const rows = tables.map((row) => [row.table, row.state, row.missing, row.surplus]);
   const { count, first } = typed;
   const told = first && ` (the first: entry ${first.index} of log ${first.log}, ${first.column})`;
   return [
     ...table(["table", "state", "missing", "surplus"], rows),
     ...(count > 0 ? [`${count} columns of entries are not what their bytes give${told}.`] : []),
+    ...otherLines(months),
     ...left.map(({ tables, why }) => `Left alone: ${tables.join(", ")}: ${why}.`),
     `Derived from: logs ${logs}, entries ${entries}.`,
+  ];
+}
+
+function otherLines({ count, first }: Rebuilt["months"]): string[] {
+  if (first === undefined) return [];
+  const { log, month, why } = first;
+  return [
+    `${count} closed months are not what was signed (the first: ${month} of log ${log}: ${why}).`,
   ];
 }

@@ -7,6 +7,10 @@ type Reader = Sql | Transaction;
 export const ENDED_TABLES = ["allocations", "pack_rolls", "statements"] as const;
 type EndedTable = (typeof ENDED_TABLES)[number];
 
+/** The table that rows of a table go into: itself, or one like it. */
+export type EndedInto = (table: EndedTable) => string;
+const ITSELF: EndedInto = (table) => table;
+
 export interface MonthEnd {
   month: string;
   /** Of the `month_closed` entry. */
@@ -71,8 +75,9 @@ export async function readStatement(
 export async function insertStatement(
   tx: Transaction,
   statement: { log: string; month: string; text: string },
+  into: EndedInto = ITSELF,
 ): Promise<void> {
-  await tx`insert into statements ${tx(statement)} on conflict do nothing`;
+  await tx`insert into ${tx(into("statements"))} ${tx(statement)} on conflict do nothing`;
 }
 
 /** Amounts as decimals with six digits. */
@@ -111,8 +116,9 @@ export async function insertAllocations(
   tx: Transaction,
   of: Ended,
   rows: readonly AllocationRow[],
+  into: EndedInto = ITSELF,
 ): Promise<void> {
-  await insert(tx, "allocations", of, rows);
+  await insert(tx, into("allocations"), of, rows);
 }
 
 /** As `insertAllocations`. */
@@ -120,13 +126,14 @@ export async function insertPackRolls(
   tx: Transaction,
   of: Ended,
   rows: readonly PackRollRow[],
+  into: EndedInto = ITSELF,
 ): Promise<void> {
-  await insert(tx, "pack_rolls", of, rows);
+  await insert(tx, into("pack_rolls"), of, rows);
 }
 
 async function insert(
   tx: Transaction,
-  table: EndedTable,
+  table: string,
   of: Ended,
   rows: readonly object[],
 ): Promise<void> {

@@ -7,7 +7,7 @@ import { insertRows } from "./beside.ts";
 import { foldInto } from "./buckets.ts";
 import { CLOSED_TABLES, type ClosedMonth, insertClosed } from "./closed.ts";
 import type { Transaction } from "./connect.ts";
-import { ENDED_TABLES } from "./month-ends.ts";
+import { ENDED_TABLES, type MonthEnd } from "./month-ends.ts";
 import type { HeadRow, JobRow, KeyRow, ReportRow, TypedColumns } from "./snapshots.ts";
 
 /** Tables that the entries' bytes give, and whether a row of them may ever be replaced. */
@@ -20,6 +20,7 @@ const DERIVED = {
   heads: "replaced",
   watermarks: "replaced",
   usage_buckets: "replaced",
+  ...kept(ENDED_TABLES),
 } as const;
 function kept<T extends string>(tables: readonly T[]): Record<T, "kept"> {
   return Object.fromEntries(tables.map((table) => [table, "kept"])) as Record<T, "kept">;
@@ -28,12 +29,13 @@ function kept<T extends string>(tables: readonly T[]): Record<T, "kept"> {
 export type DerivedTable = keyof typeof DERIVED;
 export const DERIVED_TABLES = Object.keys(DERIVED) as DerivedTable[];
 
+/** Those that come from entries one by one; the others, `ENDED_TABLES`, are counted from them. */
+export const ENTRY_TABLES: readonly DerivedTable[] = DERIVED_TABLES.filter(
+  (table) => !(ENDED_TABLES as readonly string[]).includes(table),
+);
+
 /** Tables of the log that no rebuild writes: the service does, from entries alone, while it runs. */
 export const LEFT_TABLES = [
-  {
-    tables: ENDED_TABLES,
-    why: "written by the service for each closed month that has no statement; `check` compares them",
-  },
   {
     tables: ["counter_gaps", "key_marks", "namespace_days", "runner_hours", "unseen_usages"],
     why: "counted on by the service from where `reconcile_marks` stands: at 0, all of the log again",
@@ -48,20 +50,38 @@ export interface Balance {
 
 /** Nothing is appended, sealed into figures or refreshed until the transaction ends. */
 export async function lockDerived(tx: Transaction): Promise<void> {
-  await tx`set local statement_timeout = 0`;
-  await tx`set local idle_in_transaction_session_timeout = 0`;
+  await takeTime(tx);
   // In the order in which a refresh takes them, so that neither ever waits for the other in a circle.
   await tx`lock table usage_buckets, watermarks, heads in exclusive mode`;
 }
 
-export async function createScratch(tx: Transaction): Promise<void> {
-  for (const table of DERIVED_TABLES) {
-    await tx`create temporary table ${tx(scratch(table))} (like ${tx(table)}) on commit drop`;
-  }
+/** Nothing is written of a closed month until the transaction ends. */
+export async function lockEnded(tx: Transaction): Promise<void> {
+  await takeTime(tx);
+  await tx`lock table allocations, pack_rolls, statements in exclusive mode`;
+}
+
+async function takeTime(tx: Transaction): Promise<void> {
+  await tx`set local statement_timeout = 0`;
+  await tx`set local idle_in_transaction_session_timeout = 0`;
+}
+
+export async function createEntryScratch(tx: Transaction): Promise<void> {
+  await createScratch(tx, ENTRY_TABLES);
   await tx`create temporary table scratch_usages (like entries) on commit drop`;
   // Only what is summed is kept a second time.
   for (const column of ["kind", "at", "prev", "leaf", "bytes"]) {
     await tx`alter table scratch_usages drop column ${tx(column)}`;
+  }
+}
+
+export async function createEndedScratch(tx: Transaction): Promise<void> {
+  await createScratch(tx, ENDED_TABLES);
+}
+
+async function createScratch(tx: Transaction, tables: readonly DerivedTable[]): Promise<void> {
+  for (const table of tables) {
+    await tx`create temporary table ${tx(scratch(table))} (like ${tx(table)}) on commit drop`;
   }
 }
 
@@ -134,6 +154,25 @@ export async function sumScratch(tx: Transaction): Promise<void> {
   for (const month of closed) await insertClosed(tx, month, tables, scratch);
 }
 
+/** Closed months whose rollups stand, of all logs. */
+export async function readClosed(tx: Transaction): Promise<(MonthEnd & { log: string })[]> {
+  return await tx<(MonthEnd & { log: string })[]>`
+    select log, month, index, closing
+    from month_ends
+    join closed_months using (log, month)
+    order by log, month`;
+}
+
+/** What was derived of a month is given up. */
+export async function dropMonth(
+  tx: Transaction,
+  { log, month }: { log: string; month: string },
+): Promise<void> {
+  for (const table of ENDED_TABLES) {
+    await tx`delete from ${tx(scratch(table))} where log = ${log} and month = ${month}`;
+  }
+}
+
 export async function balance(tx: Transaction, table: DerivedTable): Promise<Balance> {
   const [row] = await tx<Balance[]>`
     select
@@ -155,7 +194,8 @@ export async function replace(tx: Transaction, table: DerivedTable): Promise<voi
     on conflict do nothing`;
 }
 
-function scratch(table: DerivedTable): string {
+/** Where what is derived of a table goes. */
+export function scratch(table: DerivedTable): string {
   return `scratch_${table}`;
 }
 

@@ -63,15 +63,24 @@ export async function waitForRefresh(tx: Transaction): Promise<void> {
  * fill a view that holds nothing at all, as a restored database may have it; that one is filled plainly.
  */
 export async function refreshViews(tx: Transaction): Promise<void> {
-  const populated = await tx<{ name: string }[]>`
+  const filled = await readFilled(tx);
+  for (const view of MATERIALIZED) {
+    if (filled.has(view)) await tx`refresh materialized view concurrently ${tx(view)}`;
+    else await tx`refresh materialized view ${tx(view)}`;
+  }
+}
+
+/** False: a view holds nothing at all, and whoever asks it is refused. */
+export async function viewsAreFilled(tx: Transaction): Promise<boolean> {
+  return (await readFilled(tx)).size === MATERIALIZED.length;
+}
+
+async function readFilled(tx: Transaction): Promise<Set<string>> {
+  const filled = await tx<{ name: string }[]>`
     select matviewname as name
     from pg_matviews
     where matviewname in ${tx([...MATERIALIZED])} and ispopulated`;
-  const names = new Set(populated.map(({ name }) => name));
-  for (const view of MATERIALIZED) {
-    if (names.has(view)) await tx`refresh materialized view concurrently ${tx(view)}`;
-    else await tx`refresh materialized view ${tx(view)}`;
-  }
+  return new Set(filled.map(({ name }) => name));
 }
 
 /**

@@ -7,6 +7,7 @@ import { computeMs } from "../../core/unit.ts";
 import type { Sql, Transaction } from "../../store/connect.ts";
 import { readEntry } from "../../store/entries.ts";
 import {
+  type EndedInto,
   insertAllocations,
   insertPackRolls,
   insertStatement,
@@ -29,25 +30,53 @@ import { statementOf } from "./statement.ts";
 export async function writeRows(
   sql: Sql,
   log: string,
-  { month, closing, index }: MonthEnd,
+  end: MonthEnd,
   exports: ClosingSet,
 ): Promise<void> {
-  const of = { log, month };
   await transact(sql, async (tx) => {
     await bePatient(tx);
-    await closeMonth(tx, log, month, closing);
-    const counted = await countMonth({ tx, ...of, closing }, sinkInto(tx, of));
-    const closed = decodedAs("month_closed", (await readEntry(tx, log, index)).bytes);
-    const figures = { ...figuresFrom(counted), exports };
-    const names = Object.keys(figures) as (keyof typeof figures)[];
-    const other = names.find((name) => canonical(figures[name]) !== canonical(closed.body[name]));
-    if (other !== undefined) throw new Error(`rows: ${other} of ${month} is not what was signed`);
-    const statement = await statementOf({ tx, closed, counted });
-    await insertStatement(tx, { ...of, text: encodeStatement(statement) });
+    await closeMonth(tx, log, end.month, end.closing);
+    const other = await insertRows(tx, log, end, { exports });
+    if (other !== undefined) throw new Error(`rows: ${end.month}: ${other}`);
   });
 }
 
-function sinkInto(tx: Transaction, of: { log: string; month: string }): Sink {
+interface Inserting {
+  /** Absent: the month's files are not looked at. */
+  exports?: ClosingSet;
+  into?: EndedInto;
+}
+
+/**
+ * As far as they came they are to be given up where a string is answered: it says what of the month entries give
+ * otherwise than was signed.
+ *
+ * @param tx has the month's rows of rollups, and all that they are counted from
+ */
+export async function insertRows(
+  tx: Transaction,
+  log: string,
+  { month, closing, index }: MonthEnd,
+  { exports, into }: Inserting,
+): Promise<string | undefined> {
+  const of = { log, month };
+  const counted = await countMonth({ tx, ...of, closing }, sinkInto(tx, of, into));
+  const closed = decodedAs("month_closed", (await readEntry(tx, log, index)).bytes);
+  const figures = { ...figuresFrom(counted), exports: exports ?? closed.body.exports };
+  const names = Object.keys(figures) as (keyof typeof figures)[];
+  const other = names.find((name) => canonical(figures[name]) !== canonical(closed.body[name]));
+  if (other !== undefined) return `${other} is not what was signed`;
+  const statement = await statementOf({ tx, closed, counted });
+  if (typeof statement === "string") return statement;
+  await insertStatement(tx, { ...of, text: encodeStatement(statement) }, into);
+  return undefined;
+}
+
+function sinkInto(
+  tx: Transaction,
+  of: { log: string; month: string },
+  into: EndedInto | undefined,
+): Sink {
   return {
     allocations: async (lines) => {
       const rows = lines.map(({ namespace, share }) => {
@@ -55,14 +84,11 @@ function sinkInto(tx: Transaction, of: { log: string; month: string }): Sink {
         const drawn = share.packs.reduce((sum, pack) => sum + pack.drawn, 0n);
         return { ...line, drawn: formatComputeMs(computeMs(drawn)), packs: canonical(packs) };
       });
-      await insertAllocations(tx, of, rows);
+      await insertAllocations(tx, of, rows, into);
     },
     packs: async (lines) => {
-      await insertPackRolls(
-        tx,
-        of,
-        lines.map(({ namespace, roll }) => packLine(namespace, roll)),
-      );
+      const rows = lines.map(({ namespace, roll }) => packLine(namespace, roll));
+      await insertPackRolls(tx, of, rows, into);
     },
   };
 }

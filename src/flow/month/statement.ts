@@ -21,7 +21,8 @@ interface Stating {
   counted: Counted;
 }
 
-export async function statementOf({ tx, closed, counted }: Stating): Promise<Statement> {
+/** A string: a precondition that the entries before the cut-off do not meet. */
+export async function statementOf({ tx, closed, counted }: Stating): Promise<Statement | string> {
   const { body, log } = closed;
   const { month } = body;
   const index = BigInt(body.closing);
@@ -29,7 +30,7 @@ export async function statementOf({ tx, closed, counted }: Stating): Promise<Sta
   const pinned = await readPinned(tx, log, { index, closeDelayDays });
   const { before, closing, conditions, prefix } = pinned;
   const [missing] = missingIn(conditions);
-  if (missing !== undefined) throw new Error(`statement: missing ${missing}`);
+  if (missing !== undefined) return missing;
   return {
     ...saidBy(closed),
     ...countedIn(counted),

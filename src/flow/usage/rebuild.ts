@@ -8,39 +8,31 @@ import { leafHash, type Sha256 } from "../../core/hash.ts";
 import { Prefix } from "../../core/prefix.ts";
 import type { Sql, Transaction } from "../../store/connect.ts";
 import { logsWritten } from "../../store/log-names.ts";
+import { ENDED_TABLES } from "../../store/month-ends.ts";
 import {
-  balance,
-  createScratch,
-  DERIVED_TABLES,
-  type DerivedTable,
+  createEntryScratch,
+  ENTRY_TABLES,
   insertHead,
   insertPage,
   insertWatermark,
   LEFT_TABLES,
   lockDerived,
   readAsOf,
-  replace,
   sumScratch,
 } from "../../store/rebuilds.ts";
-import { refreshViews } from "../../store/rollups.ts";
+import { refreshViews, viewsAreFilled } from "../../store/rollups.ts";
 import { type EntryRow, entryRows, type HeadRow } from "../../store/snapshots.ts";
 import { transact } from "../../store/transact.ts";
 import { differences } from "../check/compare.ts";
 import { citedBy, type Derived, derive } from "../check/derive.ts";
 import type { Finding } from "../check/event.ts";
 import type { Clock } from "../clock.ts";
-
-/** What a table lacks and has too much; after writing, what could not be mended. */
-export interface RebuiltTable {
-  table: DerivedTable;
-  missing: string;
-  surplus: string;
-  state: "equal" | "differs" | "written" | "refused";
-}
+import { type RebuiltMonths, rebuildMonths } from "../month/rebuild.ts";
+import { isRight, type RebuiltTable, settle } from "./settle.ts";
 
 /**
- * `typed`: columns of entries that are not what their bytes give; no rebuild changes an entry. `exit`:
- * 0 equal, or made so; 1 something differs; 2 there was nothing to rebuild from.
+ * `typed`: columns of entries that are not what their bytes give; no rebuild changes an entry. `months`: closed ones
+ * that are not what was signed. `exit`: 0 equal, or made so; 1 something differs; 2 there was nothing to rebuild from.
  */
 export interface Rebuilt {
   logs: number;
@@ -49,6 +41,7 @@ export interface Rebuilt {
   /** Tables that are left to the service, and why. */
   left: typeof LEFT_TABLES;
   typed: { count: number; first?: Finding };
+  months: RebuiltMonths["other"];
   exit: 0 | 1 | 2;
 }
 
@@ -67,8 +60,8 @@ export interface RebuildOptions {
 }
 
 /**
- * Appends and refreshes wait meanwhile; readers do not, but for the moment when views are filled that
- * held nothing.
+ * Appends and refreshes wait while entries are read; readers do not, but for the moment when views are filled that
+ * held nothing. For closed months, which come after, none of them waits.
  *
  * @throws Error when an entry cannot be read: `check` says more about such a log
  */
@@ -77,16 +70,30 @@ export async function rebuild(
   options: RebuildOptions,
 ): Promise<Rebuilt> {
   const mode = "isolation level repeatable read";
-  return await transact(sql, (tx) => rebuildIn(tx, { clock, hash }, options), mode);
+  const read = await transact(sql, (tx) => rebuildIn(tx, { clock, hash }, options), mode);
+  const { isCountable, entries, tables, ...shown } = read;
+  const months = isCountable ? await rebuildMonths(sql, options.write) : UNCOUNTED;
+  const all = [...tables, ...months.tables];
+  const isOpen = shown.typed.count > 0 || months.other.count > 0 || !all.every(isRight);
+  const counted = { ...shown, entries: String(entries), tables: all, months: months.other };
+  return { ...counted, left: LEFT_TABLES, exit: entries === 0n ? 2 : isOpen ? 1 : 0 };
 }
+
+/** Figures of closed months are counted from typed columns, and from tables that may differ themselves. */
+const UNCOUNTED: RebuiltMonths = {
+  tables: ENDED_TABLES.map((table) => ({ table, missing: "", surplus: "", state: "uncounted" })),
+  other: { count: 0 },
+};
+
+type Read = Pick<Rebuilt, "logs" | "tables" | "typed"> & { entries: bigint; isCountable: boolean };
 
 async function rebuildIn(
   tx: Transaction,
   { clock, hash }: Omit<Rebuild, "sql">,
   options: RebuildOptions,
-): Promise<Rebuilt> {
+): Promise<Read> {
   await lockDerived(tx);
-  await createScratch(tx);
+  await createEntryScratch(tx);
   const logs = await logsWritten(tx);
   const typed: Rebuilt["typed"] = { count: 0 };
   let entries = 0n;
@@ -99,28 +106,11 @@ async function rebuildIn(
     entries += await scan.finish(new Date(clock.now()));
   }
   await sumScratch(tx);
-  const tables: RebuiltTable[] = [];
-  for (const table of DERIVED_TABLES) tables.push(await settle(tx, table, options.write));
+  const tables = await settle(tx, ENTRY_TABLES, options.write);
   if (options.write) await refreshViews(tx);
-  const open = typed.count > 0 || tables.some(({ state }) => OPEN.includes(state));
-  const exit = open ? 1 : 0;
-  const counted = { logs: logs.length, entries: String(entries), tables, typed, left: LEFT_TABLES };
-  return { ...counted, exit: entries === 0n ? 2 : exit };
-}
-
-const OPEN: readonly RebuiltTable["state"][] = ["differs", "refused"];
-
-async function settle(tx: Transaction, table: DerivedTable, write: boolean): Promise<RebuiltTable> {
-  const before = await balance(tx, table);
-  const equal = before.missing === 0n && before.surplus === 0n;
-  const shown = { table, missing: String(before.missing), surplus: String(before.surplus) };
-  if (equal || !write) return { ...shown, state: equal ? "equal" : "differs" };
-  await replace(tx, table);
-  const { missing, surplus } = await balance(tx, table);
-  const mended = missing === 0n && surplus === 0n;
-  return mended
-    ? { ...shown, state: "written" }
-    : { table, missing: String(missing), surplus: String(surplus), state: "refused" };
+  const isFilled = await viewsAreFilled(tx);
+  const isCountable = isFilled && typed.count === 0 && tables.every(isRight);
+  return { logs: logs.length, entries, tables, typed, isCountable };
 }
 
 /** One log's bytes, a page at a time, into the scratch tables. */

@@ -1,6 +1,7 @@
 /** What is kept of a closed month stays as it was written, or is found to be something else. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { check } from "../../../src/flow/check/check.ts";
+import { type Rebuilt, rebuild } from "../../../src/flow/usage/rebuild.ts";
 import { closeHouse, type House, openHouse, sha256 } from "../door.ts";
 import { openDesk } from "./desk.ts";
 
@@ -38,6 +39,42 @@ test("no role of the service changes what is kept of a closed month, nor does it
   }
 });
 
+async function rebuilt(write: boolean): Promise<Pick<Rebuilt, "months" | "exit"> & { of: string }> {
+  const clock = { now: () => Date.UTC(2026, 10, 4) };
+  const found = await rebuild({ sql: house.database.owner, clock, hash: sha256 }, { write });
+  const of = found.tables
+    .filter(({ state }) => state !== "equal")
+    .map(({ table, missing, surplus, state }) => `${table} ${missing} ${surplus} ${state}`);
+  return { of: of.join(), months: found.months, exit: found.exit };
+}
+
+test("invariant 1: what is kept of a closed month is dropped and rebuilt, to the last digit and byte", async () => {
+  const { owner, reader } = house.database;
+  const kept = () =>
+    Promise.all(TABLES.map((table) => reader`select * from ${reader(table)} order by 1, 2, 3`));
+  const before = await kept();
+  expect(before.map((rows) => rows.length)).toEqual([1, 1, 1]);
+  expect(await rebuilt(false)).toEqual({ of: "", months: { count: 0 }, exit: 0 });
+  for (const [i, table] of TABLES.entries()) {
+    await owner`truncate ${owner(table)}`;
+    expect(await rebuilt(false)).toMatchObject({ of: `${table} 1 0 differs`, exit: 1 });
+    expect((await kept())[i]).toEqual([]);
+    expect(await rebuilt(true)).toMatchObject({ of: `${table} 1 0 written`, exit: 0 });
+    expect(await kept()).toEqual(before);
+  }
+});
+
+test("what is counted from a table that differs is not counted before that is put right", async () => {
+  const { owner, superuser } = house.database;
+  await owner`truncate allocations`;
+  await superuser`update usage_buckets set compute_ms = compute_ms + 1 where log = ${log}`;
+  const uncounted = TABLES.map((table) => `${table}   uncounted`);
+  const differing = ["usage_buckets 1 1 differs", ...uncounted].join();
+  expect(await rebuilt(false)).toMatchObject({ of: differing, exit: 1 });
+  const written = "usage_buckets 1 1 written,allocations 1 0 written";
+  expect(await rebuilt(true)).toMatchObject({ of: written, exit: 0 });
+});
+
 test("check finds a line or a statement that was changed where no trigger refused it", async () => {
   const { auditor, owner, superuser } = house.database;
   const found = async (): Promise<string[]> => {
@@ -57,4 +94,10 @@ test("check finds a line or a statement that was changed where no trigger refuse
   await superuser`
     update statements set text = replace(text, '"jobs":"1"', '"jobs":"2"') where log = ${log}`;
   expect(await found()).toEqual(["allocations sha256", "pack_rolls sha256", "statements totals"]);
+  // An answer that was given is taken back by nobody but the owner, who empties its table.
+  const refused = "allocations 1 1 refused,pack_rolls 1 0 written,statements 1 1 refused";
+  expect(await rebuilt(true)).toMatchObject({ of: refused, exit: 1 });
+  await owner`truncate allocations, statements`;
+  expect((await rebuilt(true)).exit).toBe(0);
+  expect(await found()).toEqual([]);
 });

@@ -1,8 +1,10 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { check } from "../../../src/flow/check/check.ts";
 import { sha256 } from "../../../src/flow/report/signature.ts";
 import { type Rebuilt, rebuild } from "../../../src/flow/usage/rebuild.ts";
-import { DERIVED_TABLES } from "../../../src/store/rebuilds.ts";
+import { DERIVED_TABLES, LEFT_TABLES } from "../../../src/store/rebuilds.ts";
 import type { TestLedger } from "../../ledger.ts";
 import { type FreshDatabase, freshDatabase } from "../../postgres.ts";
 import { clock, LOG, notaryOf, writeHistory } from "../history.ts";
@@ -153,4 +155,30 @@ test("a log that cannot be read is not rebuilt from, and nothing is changed", as
   const before = await everything();
   await expect(run(true)).rejects.toThrow(`entry 7 of ${LOG} cannot be read`);
   expect(await everything()).toEqual(before);
+});
+
+/** docs/operations.md: each table in one line, with what it is and how it comes back. */
+function declared(): { is: string; tables: string[]; back: string }[] {
+  const text = readFileSync(join(import.meta.dirname, "../../../docs/operations.md"), "utf8");
+  const lines = text.matchAll(/^\| (log|derived|beside) \| (.+) \| (.+) \|$/gm);
+  return [...lines].map(([, is = "", named = "", back = ""]) => {
+    return { is, tables: [...named.matchAll(/`(\w+)`/g)].map(([, name = ""]) => name), back };
+  });
+}
+
+test("every table of the database is declared: the log, what follows from it, and what is beside it", async () => {
+  const tables = await db.owner<{ name: string }[]>`
+    select relname as name
+    from pg_class
+    where relkind in ('r', 'p', 'm') and relnamespace = 'public'::regnamespace`;
+  const named = declared().flatMap((line) => line.tables);
+  expect(named.toSorted()).toEqual(tables.map(({ name }) => name).toSorted());
+  const derived = declared().filter(({ is }) => is === "derived");
+  const rebuilt = derived.filter(({ back }) => back.startsWith("`minutebook rebuild --write`"));
+  expect(rebuilt.flatMap((line) => line.tables).toSorted()).toEqual(DERIVED_TABLES.toSorted());
+  const left = LEFT_TABLES.flatMap((line) => line.tables as readonly string[]);
+  const shown = ["open_namespace", "open_project", "open_gitlab_hosted_runner"];
+  const views = shown.map((name) => `${name}_monthly_usages`);
+  const others = derived.filter((line) => !rebuilt.includes(line));
+  expect(others.flatMap((line) => line.tables).toSorted()).toEqual([...left, ...views].toSorted());
 });
