@@ -163,7 +163,10 @@ export class Judgement {
       this.#findings.add("jws-key", { index }, `lines of an unknown key ${body.kid}`);
       return;
     }
-    this.#tallies.standing.note(index, "report", key.index);
+    // A report for another log uses no counter of this one.
+    if (body.lines.some(({ code }) => code !== "wrong-log")) {
+      this.#tallies.standing.note(index, "report", key.index);
+    }
     let before = 0n;
     for (const line of body.lines) {
       const counter = BigInt(line.counter);
@@ -185,7 +188,6 @@ export class Judgement {
       this.#findings.add("line-code", where, `counter ${counter}, ${code}`);
     }
     accounts.note(hash, by, reused ? ACCOUNT.reused : ACCOUNT.line, named);
-    // A report for another log uses no counter of this one.
     if (code !== "wrong-log") {
       counters.note(key, BigInt(counter), hash, by, reused);
       key.came.add(BigInt(counter));

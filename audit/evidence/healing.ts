@@ -1,10 +1,11 @@
 /** Breaks that are over though nobody decided: each by an entry that shows it (docs/reconciliation.md). */
 import type { Body } from "../../src/core/entry.ts";
+import type { Sha256 } from "../../src/core/hash.ts";
 import { canonical } from "../../src/core/json.ts";
 import { encodeBase64, encodeUtf8 } from "../../src/core/text.ts";
 import type { Turn } from "../prefix/rule.ts";
-import type { State } from "../prefix/state.ts";
-import type { OpenBreak } from "./state.ts";
+import type { Key, State } from "../prefix/state.ts";
+import type { Gap, OpenBreak } from "./state.ts";
 
 /** Of reports and attestations, which stand anywhere before, the end of the walk says whether they show it. */
 export function heal(
@@ -30,7 +31,8 @@ export function heal(
       return;
     case "counter-gap":
       shows.heal(shown, turn.index, "counter", key);
-      return;
+      if (hasCome(state.keys.get(open.kid), open.gap)) return;
+      break;
     case "missing-attestation":
       shows.heal(shown, turn.index, "silence", key);
       return;
@@ -45,6 +47,25 @@ export function heal(
     default:
   }
   turn.expect(false, "break-form", `entry ${evidence} heals no ${open.code}`);
+}
+
+/** What a `counter-gap` says has not come; undefined where its fingerprint is of another gap. */
+export function gapIn(
+  { code, detail, fingerprint, kid, tracking }: Body<"break">,
+  hash: Sha256,
+): Gap | undefined {
+  const said = /^\d+ of counters (?<first>\d{1,19}) to (?<last>\d{1,19}) have not come$/.exec(
+    detail,
+  );
+  const { first, last } = said?.groups ?? {};
+  if (first === undefined || last === undefined || BigInt(first) > BigInt(last)) return undefined;
+  const about = encodeUtf8(canonical({ about: { first, kid }, code, tracking }));
+  if (encodeBase64(hash(about)) !== fingerprint) return undefined;
+  return { first: BigInt(first), last: BigInt(last) };
+}
+
+function hasCome(key: Key | undefined, gap: Gap | undefined): boolean {
+  return key !== undefined && gap !== undefined && key.came.reach(gap.first, gap.last);
 }
 
 /** The first break about that day of the source, or one that came again after the end of another. */

@@ -3,7 +3,7 @@ import type { Body } from "../../src/core/entry.ts";
 import { decodeBase64 } from "../../src/core/text.ts";
 import type { Rules, Turn } from "../prefix/rule.ts";
 import type { Key, State } from "../prefix/state.ts";
-import { heal } from "./healing.ts";
+import { gapIn, heal } from "./healing.ts";
 import type { Span } from "./state.ts";
 
 export const EVIDENCE_RULES = {
@@ -42,13 +42,15 @@ function joined(spans: Span[]): Span[] {
 /** What a key that has ended may owe for ever. */
 const OWING: ReadonlySet<string> = new Set(["counter-gap", "missing-attestation"]);
 
-function openBreak({ evidence }: State, body: Body<"break">, turn: Turn): void {
+function openBreak({ evidence, tools }: State, body: Body<"break">, turn: Turn): void {
   evidence.fingerprints.note(decodeBase64(body.fingerprint) ?? new Uint8Array(), turn.index);
   const { usage } = body;
   const earlier = usage === "" || BigInt(usage) < turn.index;
   turn.expect(earlier, "break-form", `it is about entry ${usage}`);
   const { code, fingerprint, job_id, kid, month } = body;
-  evidence.breaks.set(turn.index, { code, fingerprint, job_id, kid, month });
+  const gap = code === "counter-gap" ? gapIn(body, tools.hash) : undefined;
+  const open = { code, fingerprint, job_id, kid, month, ...(gap !== undefined && { gap }) };
+  evidence.breaks.set(turn.index, open);
 }
 
 function assignBreak({ evidence }: State, body: Body<"break_assigned">, turn: Turn): void {
@@ -74,8 +76,9 @@ function resolveBreak(state: State, body: Body<"break_resolved">, turn: Turn): v
 /** What nobody knew of then nobody has decided about. */
 function excuse(key: Key | undefined): void {
   if (key === undefined) return;
-  const { came, claimed, end = 0n } = key;
-  for (const known of [came.last, claimed, end]) if (known > key.excused) key.excused = known;
+  const { came, claimed, end } = key;
+  key.excused = claimed > came.last ? claimed : came.last;
+  key.decided ||= end !== undefined;
 }
 
 function countSource({ evidence }: State, body: Body<"source_count">, turn: Turn): void {

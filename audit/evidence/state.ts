@@ -32,7 +32,15 @@ export interface Evidence {
   released: bigint | undefined;
 }
 
-export type OpenBreak = Pick<Body<"break">, "code" | "fingerprint" | "job_id" | "kid" | "month">;
+export type OpenBreak = Pick<Body<"break">, "code" | "fingerprint" | "job_id" | "kid" | "month"> & {
+  /** Of a `counter-gap`: the counters that have not come, where it says which. */
+  gap?: Gap;
+};
+
+export interface Gap {
+  first: bigint;
+  last: bigint;
+}
 
 export interface OpenHold {
   /** Of its report. */

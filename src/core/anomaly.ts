@@ -1,6 +1,8 @@
 /** What is strange in a log by itself, with nobody to hold it against (DESIGN §11). Never usage, and never a refusal. */
-import type { Finding } from "./break.ts";
+import { type Finding, fingerprint } from "./break.ts";
 import { formatComputeMs, MINUTE, parseComputeMs } from "./charge.ts";
+import type { Body } from "./entry.ts";
+import { type Sha256, sha256 } from "./hash.ts";
 import { instantText, monthOf } from "./unit.ts";
 
 const HOUR_MS = 3_600_000n;
@@ -178,6 +180,20 @@ export function counterGap(
       tracking: "hosted",
     },
   ];
+}
+
+const GAP = /^[0-9]+ of counters ([0-9]{1,19}) to ([0-9]{1,19}) have not come$/;
+
+/** The counters that a `counter-gap` is about, in its own words; undefined: it is not of this form. */
+export function gapOf(
+  { code, detail, fingerprint: print, kid, tracking }: Body<"break">,
+  hash: Sha256 = sha256,
+): { first: bigint; last: bigint } | undefined {
+  const [, first, last] = GAP.exec(detail) ?? [];
+  if (first === undefined || last === undefined) return undefined;
+  const isOwn = fingerprint({ about: { first, kid }, code, tracking }, hash) === print;
+  const gap = { first: BigInt(first), last: BigInt(last) };
+  return isOwn && gap.first <= gap.last ? gap : undefined;
 }
 
 /** `missing-attestation`: nothing was attested since then; `undelivered`: something waited ever since. */

@@ -1,6 +1,6 @@
 /** What ends a break though nobody decides: by the break's code, which entry can show that it is over, and of what. */
 import { readAttestation, readReport } from "./claim.ts";
-import type { Body, Entry } from "./entry.ts";
+import type { Body, DispositionLine, Entry } from "./entry.ts";
 import type { BreakCode } from "./evidence.ts";
 
 /** In whose name the service writes what no person has done. */
@@ -13,12 +13,17 @@ const ofJob: Shows = ({ job_id }, { body, kind }) => {
   return kind === "usage" && readReport(body.jws)?.payload.job.id === job_id;
 };
 
-/** Whatever accounts for a counter of the key. */
+/** Whatever accounts for a counter of the key. That all of the gap have come those say who see them (flow/reconcile/end.ts). */
 const ofCounter: Shows = ({ kid }, { body, kind }) => {
-  if (kind === "disposition") return body.kid === kid;
+  if (kind === "disposition") return body.kid === kid && body.lines.some(usesCounter);
   const isSigned = kind === "usage" || kind === "hold" || kind === "conflict";
   return isSigned && readReport(body.jws)?.signer === kid;
 };
+
+/** A report for another log uses no counter of this one. */
+function usesCounter({ code }: DispositionLine): boolean {
+  return code !== "wrong-log";
+}
 
 const ofKey: Shows = ({ code, kid }, { body, kind }) => {
   const said = kind === "attestation" ? readAttestation(body.jws) : undefined;

@@ -1,5 +1,11 @@
-/** Tables `key_marks` and `counter_gaps`: which counters of each key are accounted for, and what it attested. */
+/**
+ * Tables `key_marks` and `counter_gaps`: which counters of each key are accounted for, and what it attested. A report
+ * for another log uses no counter of this one.
+ */
 import type { Sql, Transaction } from "./connect.ts";
+
+/** Of a row of `reports`: that its counter has come. */
+const isOwn = (sql: Sql | Transaction) => sql`code <> 'wrong-log'`;
 
 /** What a key has said of itself, by an attestation or by its first entry. */
 export interface Heard {
@@ -78,7 +84,7 @@ export async function findGaps(
     ), come as (
       select distinct counter
       from reports, mark
-      where log = ${log} and kid = ${kid} and counter > checked
+      where log = ${log} and kid = ${kid} and counter > checked and ${isOwn(tx)}
     ), ends as (
       select checked as counter from mark
       union all
@@ -115,6 +121,7 @@ export async function readGaps(tx: Transaction, log: string): Promise<StandingGa
       select count(distinct counter), max(recorded) as filled
       from reports as r
       where r.log = g.log and r.kid = g.kid and r.counter between g.first and g.last
+        and ${isOwn(tx)}
       offset 0
     ) as come
     where log = ${log}
@@ -127,4 +134,20 @@ export async function dropGap(tx: Transaction, log: string, { first, kid }: Gap)
     delete from counter_gaps
     where log = ${log} and kid = ${kid} and first = ${first}
   `;
+}
+
+/** How many of a key's counters first … last are accounted for by entries 0 … below−1. */
+export async function countCome(
+  sql: Sql | Transaction,
+  log: string,
+  { first, kid, last }: Pick<Gap, "first" | "kid" | "last">,
+  below: bigint,
+): Promise<bigint> {
+  const [row] = await sql<{ come: bigint }[]>`
+    select count(distinct counter) as come
+    from reports
+    where log = ${log} and kid = ${kid} and counter between ${first} and ${last}
+      and recorded < ${below} and ${isOwn(sql)}
+  `;
+  return row?.come ?? 0n;
 }

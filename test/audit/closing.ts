@@ -1,5 +1,6 @@
 /** Months as an honest service closes them: what must come before, and the figures, by core alone. */
 import { sha256 } from "../../audit/native.ts";
+import { breakBody } from "../../src/core/break.ts";
 import { parseComputeMs, parseSignedComputeMs } from "../../src/core/charge.ts";
 import { type Body, decodeEntry, type Entry } from "../../src/core/entry.ts";
 import { parseCanonical } from "../../src/core/json.ts";
@@ -45,6 +46,18 @@ export function difference(month: string, seed = 1): Body<"break"> {
     ...{ fingerprint: encodeBase64(new Uint8Array(32).fill(seed)), month },
     ...{ namespace_id: "1", runner_id: "7", salt: SALT, tracking: "hosted", usage: "" },
   };
+}
+
+/** Counters of a key that have not come. */
+export function gap(month: string, kid: string, first: string, last = first): Body<"break"> {
+  const of = {
+    about: { first, kid },
+    code: "counter-gap",
+    kid,
+    month,
+    tracking: "hosted",
+  } as const;
+  return breakBody({ ...of, detail: `1 of counters ${first} to ${last} have not come` }, SALT);
 }
 
 /** Four days after the month: everybody has attested, and the platform's lists are there. */

@@ -5,7 +5,7 @@ import type { Body } from "../../src/core/entry.ts";
 import { BREAK_CODES, type BreakCode } from "../../src/core/evidence.ts";
 import { encodeBase64 } from "../../src/core/text.ts";
 import { auditFiles, filesOf, said } from "./archive.ts";
-import { coverage, difference } from "./closing.ts";
+import { coverage, difference, gap } from "./closing.ts";
 import { card, limit, line, SALT, TestLog } from "./log.ts";
 
 const HASH = encodeBase64(new Uint8Array(32));
@@ -61,8 +61,8 @@ function healings(log: TestLog): Healing[] {
     ["duration", {}, usage, lines],
     ["foreign-runner", {}, usage, delivered],
     ["other-namespace", {}, usage, counted],
-    ["counter-gap", { kid }, usage, foreign],
-    ["counter-gap", { kid }, lines, delivered],
+    ["counter-gap", gap(OCTOBER, kid, "1"), usage, foreign],
+    ["counter-gap", gap(OCTOBER, kid, "2"), lines, delivered],
     ["missing-attestation", { kid }, waiting, silent],
     ["undelivered", { kid }, delivered, waiting],
     ["source-count", { fingerprint }, counted, another],

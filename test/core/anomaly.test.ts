@@ -4,6 +4,7 @@ import {
   ANOMALY_BOUNDS,
   clockOffset,
   counterGap,
+  gapOf,
   overCapacity,
   overTimeout,
   silence,
@@ -96,7 +97,14 @@ test("G25: counters that never come are a gap when the grace is over, unless the
   const gap = { kid: "k", first: 3n, last: 9n, missing: 2n, since: 0 };
   expect(counterGap(gap, DAY_MS - 1, DAY_MS)).toEqual([]);
   expect(counterGap({ ...gap, missing: 0n }, DAY_MS, DAY_MS)).toEqual([]);
-  expect(counterGap(gap, DAY_MS, DAY_MS)).toMatchObject([{ code: "counter-gap", kid: "k" }]);
+  const [found] = counterGap(gap, DAY_MS, DAY_MS);
+  expect(found).toMatchObject({ code: "counter-gap", kid: "k" });
+  if (found === undefined) throw new Error("no finding");
+  const body = breakBody(found, SALT);
+  expect(gapOf(body)).toEqual({ first: 3n, last: 9n });
+  for (const said of ["4 to 9", "3 to 2", "3 to "]) {
+    expect(gapOf({ ...body, detail: `2 of counters ${said} have not come` })).toBeUndefined();
+  }
 });
 
 test("silence is a finding when the grace is over, and of a key that was never heard there is none", () => {

@@ -1,10 +1,12 @@
 /** How a break ends: once, by what stands on the log, and without a person only where that is about the same. */
+import { gapOf } from "../../core/anomaly.ts";
 import { fingerprint } from "../../core/break.ts";
-import type { Body, Entry } from "../../core/entry.ts";
+import type { Body, Entry, EntryOf } from "../../core/entry.ts";
 import { heals } from "../../core/healing.ts";
 import { misshapen, Problem } from "../../core/problem.ts";
 import { readBreakState, readOpened } from "../../store/breaks.ts";
 import type { Sql, Transaction } from "../../store/connect.ts";
+import { countCome } from "../../store/counters.ts";
 import { readEntries } from "../../store/entries.ts";
 import { entryAt, standing } from "../control/standing.ts";
 
@@ -37,11 +39,22 @@ export async function assertHealed(
   if (broken === undefined) throw new Problem("not-found");
   const shown = BigInt(body.evidence) < index && (await entryAt(tx, log, BigInt(body.evidence)));
   const isShown = shown && heals(broken.body, shown);
-  const isOver =
-    isShown && shown.kind === "source_count"
-      ? await isOfSource(tx, log, broken.body, shown.body)
-      : isShown;
-  if (!isOver) misshapen(kind, "evidence");
+  if (!isShown || !(await isOver(tx, broken, shown, index))) misshapen(kind, "evidence");
+}
+
+/** Of what one entry alone does not show, by those before `below`. */
+async function isOver(
+  tx: Sql | Transaction,
+  { body: broken, log }: EntryOf<"break">,
+  shown: Entry,
+  below: bigint,
+): Promise<boolean> {
+  if (shown.kind === "source_count") return await isOfSource(tx, log, broken, shown.body);
+  if (broken.code !== "counter-gap") return true;
+  const gap = gapOf(broken);
+  if (gap === undefined) return false;
+  const come = await countCome(tx, log, { kid: broken.kid, ...gap }, below);
+  return come === gap.last - gap.first + 1n;
 }
 
 /** Among the breaks about one source's events of one day, of which each is told from the first by the end before. */

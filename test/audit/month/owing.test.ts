@@ -1,7 +1,7 @@
 /** What keys, runners and breaks owe a month, before its cut-off and up to its closing. */
 import { expect, test } from "vitest";
 import { auditFiles, filesOf } from "../archive.ts";
-import { close, closedBody, codes, difference, pin, ready, start } from "../closing.ts";
+import { close, closedBody, codes, difference, gap, pin, ready, start } from "../closing.ts";
 import { agentOf, card, line, SALT, TestLog } from "../log.ts";
 
 const FIRST = "2026-11-01";
@@ -50,6 +50,26 @@ test("a gap that was accepted is of the counters that were known then, and of no
     log.write("key_rotated", { jws: log.rotation(agent, agentOf(5), final) });
     ready(log, FIRST, []);
     pin(log, FIRST);
+    expect(await codes(log)).toEqual(expected);
+  }
+});
+
+test("a gap heals once all of its counters have come, and by no report for another log", async () => {
+  for (const [said, last, shown, expected] of [
+    ["2", "4", "usage", []],
+    ["2", "5", "usage", ["break-form"]],
+    ["3", "4", "usage", ["break-form"]],
+    ["2", "4", "line", ["break-form"]],
+  ] as const) {
+    const { log, agent } = start();
+    for (const counter of ["1", "2", "3"]) log.submit(agent, { counter });
+    const usage = log.submit(agent, { counter: "4" });
+    const elsewhere = log.dispose(agent, [["wrong-log", "5", "text", ""]]);
+    const detail = `1 of counters ${said} to ${last} have not come`;
+    const broken = log.write("break", { ...gap(FIRST, agent.kid, "2"), detail });
+    const why = { approval: "", by: "service", reason: "came", salt: SALT, ticket: "none" };
+    const evidence = shown === "usage" ? usage : elsewhere;
+    log.write("break_resolved", { ...why, break: broken, evidence, outcome: "healed" });
     expect(await codes(log)).toEqual(expected);
   }
 });

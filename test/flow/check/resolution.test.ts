@@ -106,7 +106,12 @@ test("a break heals by an entry about its own job, key or source, and what has h
     return ledger.append("break_resolved", { ...said, evidence: String(shown.index) }).index;
   };
   const [job, key] = [{ job_id: "1" }, { kid: agent.kid }];
-  heal("counter-gap", key, lines);
+  const gap = (kid: string, first: number, last = first): Partial<Finding> => ({
+    ...{ kid, about: { first: String(first), kid } },
+    detail: `1 of counters ${first} to ${last} have not come`,
+  });
+  heal("counter-gap", gap(agent.kid, 1, 2), usage);
+  heal("counter-gap", gap(agent.kid, 2), lines);
   const first = heal("source-count", { about: day }, counted);
   const looks: [Finding["code"], Partial<Finding>, right: Entry, wrong: Entry][] = [
     ["missing-report", job, usage, foreign],
@@ -114,12 +119,14 @@ test("a break heals by an entry about its own job, key or source, and what has h
     ["duration", job, usage, ledger.written[0]?.entry ?? foreign],
     ["foreign-runner", job, usage, delivered],
     ["other-namespace", job, usage, counted],
-    ["counter-gap", key, usage, foreign],
     ["missing-attestation", key, waiting, silent],
     ["undelivered", key, delivered, waiting],
   ];
   for (const [code, of, right] of looks) heal(code, of, right);
   const wrong = looks.map(([code, of, , shown]) => heal(code, of, shown));
+  wrong.push(heal("counter-gap", gap(other.kid, 1), usage));
+  // Not all have come, and where it does not say which have to.
+  wrong.push(heal("counter-gap", gap(agent.kid, 3, 4), lines), heal("counter-gap", key, lines));
   const again = { about: day, after: first };
   wrong.push(heal("source-count", again, another));
   for (const code of ["over-timeout", "over-capacity", "sudden-jump", "clock-offset"] as const) {

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { ANOMALY_BOUNDS } from "../../../src/core/anomaly.ts";
 import { TYP } from "../../../src/core/report.ts";
 import { instantText } from "../../../src/core/unit.ts";
+import { endBreaks } from "../../../src/flow/reconcile/open.ts";
 import { type Watching, watch } from "../../../src/flow/reconcile/watch.ts";
 import { type WatchingKeys, watchKeys } from "../../../src/flow/reconcile/watch-keys.ts";
 import { attest } from "../../../src/flow/report/attest.ts";
@@ -178,6 +179,31 @@ test("G25: counters that do not come are a break after the grace, and healed whe
   await door.submit(ran(3, 0, 60_000, 3));
   expect(await watched()).toEqual({ opened: 0, healed: 1 });
   door.now -= DAY;
+});
+
+test("a gap heals by none of its counters alone, nor by a report for another log", async () => {
+  await door.submit(ran(1, 0, 60_000, 1), ran(4, 0, 60_000, 4));
+  const other = await newLog(door, `another ${seed}`);
+  for (const own of ["2", "5"]) await door.submit(reported(seed, other, { counter: own }));
+  await attested({ counter: 5 });
+  await watched();
+  door.now += DAY;
+  await attested({ counter: 5 });
+  await watched();
+  door.now -= DAY;
+  expect(await found()).toEqual([
+    ["counter-gap", "2 of counters 2 to 3 have not come"],
+    ["counter-gap", "1 of counters 5 to 5 have not come"],
+  ]);
+  await door.submit(ran(3, 0, 60_000, 3));
+  expect(await watched()).toEqual({ opened: 0, healed: 0 });
+  const entries = await entriesOf(house.database.reader, log);
+  const [gap] = ofKind(entries, "break");
+  const evidence = ofKind(entries, "usage").at(-1)?.index ?? 0n;
+  const early = endBreaks(watching, log, [{ index: gap?.index ?? 0n, evidence }]);
+  await expect(early).rejects.toMatchObject({ code: "invalid-request" });
+  await door.submit(ran(2, 0, 60_000, 2));
+  expect(await watched()).toEqual({ opened: 0, healed: 1 });
 });
 
 test("an active key of a hosted runner that attests nothing for longer than the grace is a break, and heals", async () => {
