@@ -63,9 +63,16 @@ function isOwing(
   return at < over && (endedAt === "" || endedAt >= start) && hosted;
 }
 
-/** Of a key that has ended, that nothing more is to come but what persons have said what becomes of. */
-function hasAccounted({ came, claimed, end, excused }: Key): boolean {
-  return end !== undefined && (claimed >= end || came.reach(excused + 1n, end));
+/**
+ * Of a key that has ended, that nothing more is to come but what persons have said what becomes of. Whoever revokes
+ * one alone says nothing of what it has signed: only two do.
+ */
+function hasAccounted({ came, claimed, decided, end, excused, final }: Key): boolean {
+  if (end === undefined || decided) return decided;
+  if (final === undefined) {
+    return excused !== undefined && excused >= came.last && excused >= claimed;
+  }
+  return claimed >= final || came.reach((excused ?? 0n) + 1n, final);
 }
 
 function* uncovered(

@@ -55,8 +55,15 @@ function enterKey(state: State, { enrolment, jws, kid }: Body<"key">, turn: Turn
   state.claimed.add(index);
   if (!admissible || state.keys.has(kid)) return;
   const named = { kid, publicKey, enrolment: index, index: turn.index, at: turn.at };
-  const silent = { attested: "", claimed: 0n, came: new Runs(), excused: 0n };
-  state.keys.set(kid, { ...named, ...silent, end: undefined, endedAt: "", revoked: false });
+  const silent = {
+    attested: "",
+    claimed: 0n,
+    came: new Runs(),
+    excused: undefined,
+    decided: false,
+  };
+  const lasting = { end: undefined, endedAt: "", final: undefined, revoked: false };
+  state.keys.set(kid, { ...named, ...silent, ...lasting });
 }
 
 function rotateKey(state: State, { jws }: Body<"key_rotated">, turn: Turn): void {
@@ -72,6 +79,7 @@ function rotateKey(state: State, { jws }: Body<"key_rotated">, turn: Turn): void
   const kid = thumbprint(successor);
   turn.expect(!keys.has(kid) && !heirs.has(kid), "key-in-use", `successor ${kid}`);
   endKey(old, rotation.payload.final_counter, turn);
+  old.final = BigInt(rotation.payload.final_counter);
   heirs.set(kid, old);
 }
 

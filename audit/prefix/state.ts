@@ -26,11 +26,15 @@ export interface Key {
   /** The highest counter that it attested; those that came. */
   claimed: bigint;
   came: Runs;
-  /** Persons have said what becomes of those up to here: the highest that was known when they did. */
-  excused: bigint;
+  /** Persons have said what becomes of those up to here: the highest that was known when they did; or never. */
+  excused: bigint | undefined;
+  /** They did so after its end: of all its counters. */
+  decided: boolean;
   /** The last counter that is welcome, once it has ended; and when it first did, `""` before. */
   end: bigint | undefined;
   endedAt: string;
+  /** Its last counter by its own word: its rotation, not its revocation. */
+  final: bigint | undefined;
   revoked: boolean;
 }
 

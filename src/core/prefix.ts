@@ -20,6 +20,8 @@ export interface KeyState {
   readonly trustedUpTo?: bigint;
   /** Index of the first entry that ended it; absent as `trustedUpTo`. */
   readonly ended?: bigint;
+  /** Its last counter by its own word, which a rotation is and a revocation is not. */
+  readonly final?: bigint;
   readonly revoked: boolean;
 }
 
@@ -258,7 +260,8 @@ export class Prefix {
   #rotate(index: bigint, { jws }: Body<"key_rotated">): void {
     const rotation = readRotation(jws);
     if (rotation === undefined) throw new Error("prefix: a rotation that cannot be read");
-    this.#end(index, rotation.signer, { counter: rotation.payload.final_counter, revoked: false });
+    const { final_counter: counter } = rotation.payload;
+    this.#end(index, rotation.signer, { counter, final: BigInt(counter), revoked: false });
     this.#heirs.set(rotation.thumbprint, rotation.signer);
   }
 
@@ -270,7 +273,7 @@ export class Prefix {
   #end(
     index: bigint,
     kid: string,
-    { counter, revoked }: { counter: string; revoked: boolean },
+    { counter, revoked, ...own }: { counter: string; final?: bigint; revoked: boolean },
   ): void {
     const key = this.#keys.get(kid);
     if (key === undefined) throw new Error("prefix: the end of an unknown key");
@@ -278,6 +281,7 @@ export class Prefix {
     const { ended = index, trustedUpTo = end } = key;
     this.#keys.set(kid, {
       ...key,
+      ...own,
       ended,
       trustedUpTo: end < trustedUpTo ? end : trustedUpTo,
       revoked: key.revoked || revoked,

@@ -85,13 +85,14 @@ function newestAttestations(
 export interface EndedKey extends AskedSigner {
   /** Index of the entry that ended it. */
   end: bigint;
-  /** The highest of its counters that was welcome. */
-  last: bigint;
+  /** Its last counter by its own word; undefined: it was revoked before it gave any. */
+  final: bigint | undefined;
 }
 
 /**
- * Those of which every counter up to the last is accounted for, but those that were known when persons resolved a
- * break about them: of what came to be known later nobody has decided anything.
+ * Those about which persons resolved a break after the end. Else those of which every counter up to the final one is
+ * accounted for, but those that were known when persons resolved a break about them: of what came to be known later
+ * nobody has decided anything. Without a final counter, what is known must have been known then.
  */
 export async function readAccounted(
   tx: Transaction,
@@ -106,39 +107,44 @@ export async function readAccounted(
       ${plainColumn(keys.map(({ kid }) => kid))}::text::text[],
       ${plainColumn(keys.map(({ signer }) => signer))}::text::text[],
       ${plainColumn(keys.map(({ end }) => String(end)))}::text::bigint[],
-      ${plainColumn(keys.map(({ last }) => String(last)))}::text::bigint[]
-    ) as asked (kid, signer, ended, last)
+      ${plainColumn(keys.map(({ final }) => final))}::text::bigint[]
+    ) as asked (kid, signer, ended, final)
     cross join lateral (
-      select coalesce(max(case when d.index > ended then last else known.counter end), 0) as counter
+      select max(${known(tx, log, tx`d.index`)}) as counter, bool_or(d.index > ended) as decided
       from breaks as b
       join break_ends as d
         on d.log = b.log and d.break = b.index
-      cross join lateral (
-        select greatest(
-          (
-            select max(counter)
-            from reports as r
-            where r.log = ${log} and r.kid = asked.kid and recorded < d.index and code <> 'wrong-log'
-          ),
-          (
-            select max(${after(tx, "signed", '"counter":"')}::bigint)
-            from (${newestAttestations(tx, log, tx`d.index`)}) as e
-            ${joinSigned(tx)}
-          )
-        ) as counter
-      ) as known
       where b.log = ${log} and b.kid = asked.kid
         and b.code in ('counter-gap', 'missing-attestation')
         and d.outcome <> 'healed' and d.index < ${below}
     ) as excused
-    where greatest(asked.last - excused.counter, 0) = (
-      select count(distinct counter)
-      from reports as r
-      where r.log = ${log} and r.kid = asked.kid
-        and r.counter > excused.counter and r.counter <= asked.last
-        and recorded < ${below} and code <> 'wrong-log'
-    )`;
+    where decided
+      or final is null and excused.counter >= ${known(tx, log, tx`${below}`)}
+      or final is not null and greatest(final - coalesce(excused.counter, 0), 0) = (
+        select count(distinct counter)
+        from reports as r
+        where r.log = ${log} and r.kid = asked.kid
+          and r.counter > coalesce(excused.counter, 0) and r.counter <= final
+          and recorded < ${below} and code <> 'wrong-log'
+      )`;
   return new Set(rows.map(({ kid }) => kid));
+}
+
+/** The highest counter of a key that entries 0 … below−1 have: of a report, or attested. Beside a row `asked`. */
+function known(tx: Transaction, log: string, below: ReturnType<Transaction["unsafe"]>) {
+  return tx`greatest(
+    0,
+    (
+      select max(counter)
+      from reports as r
+      where r.log = ${log} and r.kid = asked.kid and recorded < ${below} and code <> 'wrong-log'
+    ),
+    (
+      select max(${after(tx, "signed", '"counter":"')}::bigint)
+      from (${newestAttestations(tx, log, below)}) as e
+      ${joinSigned(tx)}
+    )
+  )`;
 }
 
 export interface AskedRunner {

@@ -140,7 +140,10 @@ function hostedOf(prefix: Prefix, enrolment: bigint, end: string) {
   return runners.filter((line) => line.tracking === "hosted" && line.effective_from < end);
 }
 
-/** After the month's end; of a key that has ended its last counter will do, and so will all of them. */
+/**
+ * After the month's end; of a key that named its last counter an attestation of that will do, and so will all up to
+ * it. What a revocation says of a key is one person's word, and spares nobody to ask what else it signed.
+ */
 async function attestations(
   { tx, log, month, below }: Cutting,
   keys: readonly KeyState[],
@@ -148,13 +151,13 @@ async function attestations(
   const asked = keys.map(({ kid }) => ({ kid, signer: headerSegment(kid, TYP.attestation) }));
   const attested = await readAttested(tx, log, asked, { since: endOf(month), below });
   const said = new Map(attested.map((key) => [key.kid, key]));
-  const silent = keys.filter(({ kid, trustedUpTo: last }) => {
+  const silent = keys.filter(({ kid, final }) => {
     const { counter = -1n, issued_at = null } = said.get(kid) ?? {};
-    return issued_at === null && (last === undefined || counter < last);
+    return issued_at === null && (final === undefined || counter < final);
   });
-  const ended = silent.flatMap(({ kid, ended: end, trustedUpTo: last }) => {
+  const ended = silent.flatMap(({ kid, ended: end, final }) => {
     const signer = headerSegment(kid, TYP.attestation);
-    return end === undefined || last === undefined ? [] : [{ kid, signer, end, last }];
+    return end === undefined ? [] : [{ kid, signer, end, final }];
   });
   const excused = await readAccounted(tx, log, ended, below);
   const [first, ...more] = silent.filter(({ kid }) => !excused.has(kid));

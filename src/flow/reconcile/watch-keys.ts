@@ -15,7 +15,9 @@ import {
 } from "../../store/counters.ts";
 import { transact } from "../../store/transact.ts";
 import type { Clock } from "../clock.ts";
-import { type Healed, healBreaks, type Opening, openBreaks } from "./open.ts";
+import { standing } from "../control/standing.ts";
+import { hasCome } from "./end.ts";
+import { type Healed, healBreaks, type Opening, openBreaks, readOpen } from "./open.ts";
 
 export interface WatchingKeys extends Opening {
   clock: Clock;
@@ -54,12 +56,31 @@ async function watchCounters(
     return counterGap({ ...gap, since: gap.since.getTime() }, now, graceMs);
   });
   const opened = await openBreaks(watching, log, late);
-  const come = gaps.filter(({ missing }) => missing === 0n);
+  const filled = gaps.filter(({ missing }) => missing === 0n);
+  const come = await withoutMore(watching, log, filled);
   const healed = await healBreaks(watching, log, come.map(filledGap));
   await transact(sql, async (tx) => {
     for (const gap of come) await dropGap(tx, log, gap);
   });
   return { opened, healed };
+}
+
+/**
+ * Those of which no open break names more counters, that have not come: where a database came back and gaps are
+ * found anew, what was one may be two by then.
+ */
+async function withoutMore(
+  { hash, sql }: Opening,
+  log: string,
+  filled: readonly StandingGap[],
+): Promise<StandingGap[]> {
+  const waiting = new Set<StandingGap>();
+  const asked = filled.map((gap) => ({ ...filledGap(gap), gap }));
+  for (const { found, index } of await readOpen(sql, log, asked, hash)) {
+    const broken = await standing(sql, log, "break", index);
+    if (broken !== undefined && !(await hasCome(sql, log, broken.body))) waiting.add(found.gap);
+  }
+  return filled.filter((gap) => !waiting.has(gap));
 }
 
 function filledGap({ filled, first, kid }: StandingGap): Healed {
@@ -68,8 +89,9 @@ function filledGap({ filled, first, kid }: StandingGap): Healed {
 }
 
 /**
- * What it opens is ended by the key's next attestation (flow/report/attest); of a key that has ended none is to
- * be waited for: two persons say what is to become of it.
+ * What it opens is ended by the key's next attestation (flow/report/attest); of a key that named its last counter
+ * none is to be waited for. A revocation is one person's word about what another signed: two say what is to become
+ * of it.
  *
  * @returns how many breaks were opened
  */
@@ -77,17 +99,22 @@ async function watchSilence(watching: WatchingKeys, log: string, prefix: Prefix)
   const { clock, graceMs, sql } = watching;
   const bounds = { now: clock.now(), grace_ms: graceMs };
   const marks = await readKeyMarks(sql, log);
-  const active = marks.filter(({ kid }) => isActive(prefix, prefix.key(kid)));
-  const findings = active.flatMap((mark): Finding[] => [
-    ...silence("missing-attestation", mark.kid, mark.heard_at?.getTime(), bounds),
-    ...silence("undelivered", mark.kid, mark.undelivered_since?.getTime(), bounds),
-  ]);
+  const findings = marks.flatMap(({ heard_at, kid, undelivered_since }): Finding[] => {
+    const key = prefix.key(kid);
+    if (key === undefined || !isHosted(prefix, key)) return [];
+    const { final, trustedUpTo } = key;
+    const unheard = final === undefined ? heard_at?.getTime() : undefined;
+    const waiting = trustedUpTo === undefined ? undelivered_since?.getTime() : undefined;
+    return [
+      ...silence("missing-attestation", kid, unheard, bounds),
+      ...silence("undelivered", kid, waiting, bounds),
+    ];
+  });
   return await openBreaks(watching, log, findings);
 }
 
-/** It has not ended, and a hosted runner is among those that it speaks for. */
-function isActive(prefix: Prefix, key: KeyState | undefined): boolean {
-  if (key === undefined || key.trustedUpTo !== undefined) return false;
-  const { runners = [] } = prefix.enrolment(key.enrolment) ?? {};
+/** A hosted runner is among those that it speaks for. */
+function isHosted(prefix: Prefix, { enrolment }: KeyState): boolean {
+  const { runners = [] } = prefix.enrolment(enrolment) ?? {};
   return runners.some(({ tracking }) => tracking === "hosted");
 }

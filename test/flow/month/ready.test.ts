@@ -35,6 +35,10 @@ async function rotate(desk: MonthDesk, final_counter: string): Promise<void> {
   await desk.put("key_rotated", { jws: sign(1, TYP.rotation, payload) });
 }
 
+async function revoke(desk: MonthDesk, last_trusted_counter: string): Promise<void> {
+  await desk.put("key_revoked", { ...REVOCATION, kid: kidOf(1), last_trusted_counter });
+}
+
 test("a key that ended owes its counters up to the last, and its runner coverage, before a month is cut off", async () => {
   const desk = await october("rotated");
   await rotate(desk, "50");
@@ -53,7 +57,7 @@ test.each([
     "and had attested after the month's end",
     async (desk: MonthDesk) => {
       await desk.attest();
-      await desk.put("key_revoked", { ...REVOCATION, kid: kidOf(1), last_trusted_counter: "1" });
+      await revoke(desk, "1");
     },
   ],
 ])("a key that ended, %s, owes nothing more", async (name, end) => {
@@ -87,6 +91,49 @@ test.each([
     expect(await desk.close(OCTOBER)).toEqual(answer);
   },
 );
+
+test.each(["0", "1", "50"])(
+  "whoever revokes a key at %s says nothing of what it signed: its month waits for two persons",
+  async (last) => {
+    const desk = await october(`revoked ${last}`);
+    desk.at(SINCE);
+    await desk.attest();
+    await revoke(desk, last);
+    desk.at("2026-11-05T00:00:00.000Z");
+    await coverOctober(desk);
+    expect(await desk.close(OCTOBER)).toEqual(["month-not-ready", "attestations"]);
+    const about = { code: "missing-attestation", kid: kidOf(1) } as const;
+    await desk.resolveBreak(await desk.breakOf(OCTOBER, about));
+    expect(await desk.close(OCTOBER)).toEqual(["done"]);
+  },
+);
+
+test.each([
+  ["is all that was ever known", false, ["done"]],
+  ["is not the last that came", true, ["month-not-ready", "attestations"]],
+])(
+  "of a key that is revoked later, what was known when its silence was accepted %s",
+  async (name, goesOn, answer) => {
+    const desk = await october(name);
+    const about = { code: "missing-attestation", kid: kidOf(1) } as const;
+    await desk.resolveBreak(await desk.breakOf(OCTOBER, about));
+    if (goesOn) await desk.build({ ...BUILD, job: "2" });
+    await revoke(desk, "0");
+    await coverOctober(desk);
+    expect(await desk.close(OCTOBER)).toEqual(answer);
+  },
+);
+
+test("a key that named its last counter owes all up to it, whatever it is revoked at", async () => {
+  const desk = await october("rotated and revoked");
+  await rotate(desk, "2");
+  await revoke(desk, "1");
+  await coverOctober(desk);
+  expect(await desk.close(OCTOBER)).toEqual(["month-not-ready", "attestations"]);
+  expect(await desk.build({ ...BUILD, job: "2" })).toBe("key-ended");
+  await desk.resolveHolds();
+  expect(await desk.close(OCTOBER)).toEqual(["done"]);
+});
 
 test("a key that ended in a month owes that month, and none after it", async () => {
   const desk = await october("gone");
