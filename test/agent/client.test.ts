@@ -36,7 +36,9 @@ describe("a slow server", () => {
   ])("that %s is asked again", async (_, slow) => {
     service.misbehaviours = [slow, slow];
     expect(await client().request("v1/nothing")).toMatchObject({ status: 404 });
-    expect(reasons).toEqual([0, 1].map(() => expect.stringContaining("timeout")));
+    // An honest answer may be late too, where the machine is busy.
+    expect(reasons.length).toBeGreaterThanOrEqual(2);
+    for (const reason of reasons) expect(reason).toContain("timeout");
   });
 });
 
@@ -45,8 +47,10 @@ test("the server's clock is known from any answer, to a second", async () => {
   const late = client(() => Date.now() - hour);
   expect(late.clockOffset).toBeUndefined();
   service.misbehaviours = [(_, response) => !!response.writeHead(503).end()];
+  const begun = performance.now();
   await late.request("v1/nothing");
-  expect(Math.abs((late.clockOffset ?? 0) - hour)).toBeLessThan(1_000);
+  const taken = performance.now() - begun;
+  expect(Math.abs((late.clockOffset ?? 0) - hour)).toBeLessThan(1_000 + taken);
 });
 
 test("an address with a path of its own keeps it, with and without a slash at its end", async () => {

