@@ -1,6 +1,7 @@
 /**
- * A consumer of the feed that takes page after page and keeps each with the cursor behind it, until it is killed or
- * there is no more: `feed-consumer.ts URL TOKEN LOG FOLDER`. Each kept page is a line on standard output.
+ * A consumer of the feed that takes page after page and keeps each with the cursor behind it, until there is
+ * no more: `feed-consumer.ts URL TOKEN LOG FOLDER [PAGES]`. After so many pages it stays within the next one and
+ * says a line: whoever is to be killed there is not over before the signal comes.
  */
 import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -8,7 +9,7 @@ import { createInterface } from "node:readline";
 import { Readable } from "node:stream";
 import type { ReadableStream } from "node:stream/web";
 
-const [url = "", token = "", log = "", folder = ""] = process.argv.slice(2);
+const [url = "", token = "", log = "", folder = "", pages = ""] = process.argv.slice(2);
 const path = join(folder, "kept.json");
 
 interface Kept {
@@ -26,6 +27,7 @@ const response = await fetch(`${url}/v1/feed?${search}`, { headers });
 if (!response.ok || response.body === null) throw new Error(`answered ${response.status}`);
 
 let page: unknown[] = [];
+let left = pages === "" ? Number.POSITIVE_INFINITY : Number(pages);
 const body = Readable.fromWeb(response.body as ReadableStream);
 for await (const line of createInterface({ input: body })) {
   const value = JSON.parse(line) as { next_cursor?: string };
@@ -38,6 +40,11 @@ for await (const line of createInterface({ input: body })) {
   page = [];
   // In one step: whoever dies has the page and the cursor behind it, or neither.
   writeFileSync(`${path}.new`, JSON.stringify(kept));
+  if (left === 0) {
+    process.stdout.write(`${kept.cursor}\n`);
+    setInterval(() => undefined, 60_000); // it lives on, whether more comes or not
+    await new Promise(() => undefined);
+  }
   renameSync(`${path}.new`, path);
-  process.stdout.write(`${kept.cursor}\n`);
+  left -= 1;
 }
