@@ -37,6 +37,25 @@ const MAY_USE: Record<string, RegExp> = {
   audit: /^(?:jose|commander|cli-progress|csv-parse|hyparquet|zod|@noble\/.*|node:.*)$/,
 };
 
+const tests = readdirSync("test", { recursive: true, encoding: "utf8" })
+  .filter((name) => name.endsWith(".ts"))
+  .map((name) => ({ name, text: readFileSync(join("test", name), "utf8") }));
+
+const WAIT = /\b(?:vi\.wait(?:Until|For)|expect\s*\.poll)\(/g;
+/** At the end of such a call: a number, options that name one, or a constant. */
+const PATIENT =
+  /(?:,\s*(?:\d{2,}_000|[A-Z_]{4,}),?|\btimeout: (?:\d{2,}_000|[A-Z_]+)[^}]*\},?)\s*\)$/;
+
+/** The call that begins there, to its closing bracket. */
+function callAt(text: string, from: number): string {
+  let end = text.indexOf("(", from) + 1;
+  for (let open = 1; open > 0 && end < text.length; end += 1) {
+    if (text[end] === "(") open += 1;
+    if (text[end] === ")") open -= 1;
+  }
+  return text.slice(from, end);
+}
+
 const folderOf = (file: string): string | undefined =>
   Object.keys(MAY_IMPORT).find((folder) => file.startsWith(`${folder}/`));
 
@@ -62,4 +81,17 @@ test("core reads no clock and no random numbers", () => {
     (f) => f.startsWith("src/core/") && IMPURE.test(readFileSync(f, "utf8")),
   );
   expect(impure).toEqual([]);
+});
+
+test("what a test waits for has ten seconds or more: by default it has one, which a busy machine may need for nothing", () => {
+  const calls = tests.flatMap(({ name, text }) =>
+    [...text.matchAll(WAIT)].map(({ index }) => ({ name, call: callAt(text, index) })),
+  );
+  expect(calls.length).toBeGreaterThan(100);
+  expect(calls.filter(({ call }) => !PATIENT.test(call))).toEqual([]);
+});
+
+test("no test has less time than the others", () => {
+  const hurried = tests.filter(({ text }) => /^(?:\}, [1-5]?\d_000\);|  [1-5]?\d_000,)$/m.test(text));
+  expect(hurried.map(({ name }) => name)).toEqual([]);
 });

@@ -62,7 +62,7 @@ test("claim, import, rotate and status do on the command line what they say", as
     malformed: 1,
     unrouted: 1,
   });
-}, 30_000);
+});
 
 test.each(["claim", "import", "rotate", "receipts", "trust", "status"])(
   "%s --help shows an example",
@@ -145,4 +145,4 @@ test("Ctrl-C while the server is away ends at once, and says that nothing is los
   expect(status).toBe(1);
   expect(said).toContain("stopped: nothing is lost; run again to go on.");
   await service.start();
-}, 15_000);
+});

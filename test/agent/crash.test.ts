@@ -81,29 +81,23 @@ describe("a write that finds no room ends with one clear line, and the next run 
     expect(limited.stderr).not.toContain("    at ");
     expect((await runAgent(["import", host.logs, "--state", host.state])).status).toBe(0);
     expectAllOnce();
-  }, 30_000);
+  });
 
-  testOnSmallDisk(
-    "on a full disk",
-    async () => {
-      const disk = join(host.root, "disk");
-      mkdirSync(disk);
-      execFileSync("mount", ["-t", "tmpfs", "-o", "size=600k", "tmpfs", disk]);
-      try {
-        execFileSync("cp", ["-a", host.state, disk]);
-        const state = join(disk, "state");
-        const full = await runAgent(["import", host.logs, "--state", state]);
-        expect(full.status).toBe(1);
-        expect(full.stderr).toMatch(
-          /There is no room left to write .*\(ENOSPC\)\. Nothing is lost/,
-        );
-        execFileSync("mount", ["-o", "remount,size=64m", disk]);
-        expect((await runAgent(["import", host.logs, "--state", state])).status).toBe(0);
-        expectAllOnce();
-      } finally {
-        execFileSync("umount", [disk]);
-      }
-    },
-    30_000,
-  );
+  testOnSmallDisk("on a full disk", async () => {
+    const disk = join(host.root, "disk");
+    mkdirSync(disk);
+    execFileSync("mount", ["-t", "tmpfs", "-o", "size=600k", "tmpfs", disk]);
+    try {
+      execFileSync("cp", ["-a", host.state, disk]);
+      const state = join(disk, "state");
+      const full = await runAgent(["import", host.logs, "--state", state]);
+      expect(full.status).toBe(1);
+      expect(full.stderr).toMatch(/There is no room left to write .*\(ENOSPC\)\. Nothing is lost/);
+      execFileSync("mount", ["-o", "remount,size=64m", disk]);
+      expect((await runAgent(["import", host.logs, "--state", state])).status).toBe(0);
+      expectAllOnce();
+    } finally {
+      execFileSync("umount", [disk]);
+    }
+  });
 });

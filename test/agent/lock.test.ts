@@ -75,7 +75,7 @@ test("of six that take over from a dead agent at once, one holds the folder", as
     ...Array.from({ length: 5 }, () => "in-use"),
   ]);
   await Promise.all(all.map(({ child }) => kill(child)));
-}, 20_000);
+});
 
 test("a lock that is no lock is named, not taken", () => {
   const folder = newFolder();

@@ -50,7 +50,7 @@ test("a connection on which nothing was asked yet is not waited for", async () =
   const ended = once(socket, "close");
   await close();
   await ended;
-}, 10_000);
+});
 
 test("an idle connection stays for longer than load balancers keep one", async () => {
   const { url, close } = await listen(held().app, HERE);

@@ -93,7 +93,7 @@ test.each([
   const waiting = expect(log.sign(message("later"))).rejects.toMatchObject(unavailable);
   await expect(log.sign(message(text))).rejects.toMatchObject(unavailable);
   await waiting;
-  await vi.waitUntil(() => failures.length > 0);
+  await vi.waitUntil(() => failures.length > 0, { timeout: 20_000 });
   await back(opened);
   await expectSigns(opened);
   expect(signer.available()).toBe(true);
@@ -107,7 +107,7 @@ test("one that falls silent is away, however many wait", async () => {
     expect(opened.log.sign(message(text))).rejects.toMatchObject(unavailable),
   );
   await Promise.all(waiting);
-  await vi.waitUntil(() => opened.failures.length > 0);
+  await vi.waitUntil(() => opened.failures.length > 0, { timeout: 20_000 });
   expect(opened.failures).toEqual(["signer: it does not answer"]);
   expect(opened.signer.available()).toBe(false);
   await expect(opened.log.sign(message("x"))).rejects.toMatchObject(unavailable);

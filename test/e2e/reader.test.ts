@@ -36,7 +36,10 @@ test("a reader's sessions that are ended under load cost answers of 503, and nev
   const load = Promise.all(lanes);
   for (let i = 0; i < TERMINATIONS; i++) {
     const before = statuses.length;
-    await Promise.race([load, expect.poll(() => statuses.length).toBeGreaterThan(before)]);
+    await Promise.race([
+      load,
+      expect.poll(() => statuses.length, { timeout: 20_000 }).toBeGreaterThan(before),
+    ]);
     await database.superuser`
       select pg_terminate_backend(pid)
       from pg_stat_activity
@@ -49,7 +52,7 @@ test("a reader's sessions that are ended under load cost answers of 503, and nev
 
   for (const path of paths) {
     const status = async () => (await ask(serving, `GET /v1/${path}`, { token })).status;
-    await expect.poll(status).toBe(200);
+    await expect.poll(status, { timeout: 20_000 }).toBe(200);
   }
   expect(await serving.end("SIGTERM")).toBe(0);
 });

@@ -97,7 +97,7 @@ test("a service says on each log, once, which version writes there", async () =>
 
 test("a production service without Redis says, once it serves, that there can be but one", async () => {
   const serving = await serve(site.environment);
-  await expect.poll(serving.errors).toContain("no Redis is configured");
+  await expect.poll(serving.errors, { timeout: 20_000 }).toContain("no Redis is configured");
   await serving.end("SIGTERM");
 });
 

@@ -48,7 +48,8 @@ const answers = async (url: string): Promise<boolean> =>
     () => true,
     () => false,
   );
-const gone = (url: string): Promise<boolean> => vi.waitUntil(async () => !(await answers(url)));
+const gone = (url: string): Promise<boolean> =>
+  vi.waitUntil(async () => !(await answers(url)), { timeout: 20_000 });
 
 test("it is bounded, forgets nothing to make room, and writes nothing down", async () => {
   const { url } = await start();

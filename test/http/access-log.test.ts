@@ -124,10 +124,13 @@ test("what runners send, decisions, figures of the process and hashes leave no r
 
 test("who reads entries of a log that is not public leaves a row for each bundle", async () => {
   const auditor = await tokenOf(["auditor"]);
-  const size = await vi.waitUntil(async () => {
-    const { text } = await ask(house, `GET /logs/${log}/checkpoint`, { token: auditor });
-    return text.split("\n")[1];
-  });
+  const size = await vi.waitUntil(
+    async () => {
+      const { text } = await ask(house, `GET /logs/${log}/checkpoint`, { token: auditor });
+      return text.split("\n")[1];
+    },
+    { timeout: 20_000 },
+  );
   const path = `/logs/${log}/tile/entries/000.p/${size}`;
   const [answered, found] = await left(() => ask(house, `GET ${path}`, { token: auditor }));
   expect(answered.status).toBe(200);
@@ -204,13 +207,16 @@ test("a day is closed only when whoever was writing rows of it has ended", async
   await writer.begin(async (tx) => {
     await asked("2026-01-09", 1, tx);
     closing = closeDays(house.database.owner);
-    await vi.waitUntil(async () => {
-      const waiting = await superuser`
+    await vi.waitUntil(
+      async () => {
+        const waiting = await superuser`
         select from pg_stat_activity
         where datname = current_database() and wait_event_type = 'Lock'
           and query like '%closed_through%'`;
-      return waiting.length > 0;
-    });
+        return waiting.length > 0;
+      },
+      { timeout: 20_000 },
+    );
   });
   await closing;
   expect(await digestDays(digesting(), failed)).toBe(1);

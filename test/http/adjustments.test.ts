@@ -54,7 +54,7 @@ test("a correction counts when it is answered, and soon in every process: in quo
     months: [{ from: "120000.000000", to: "75000.000000" }],
   });
   expect(await usedOf(house)).toBe("75000.000000");
-  await expect.poll(() => usedOf(other)).toBe("75000.000000");
+  await expect.poll(() => usedOf(other), { timeout: 20_000 }).toBe("75000.000000");
   const usage = await ask(other, `GET /v1/usage?log=${log}&group=runner,project&fresh=true`, {
     token,
   });

@@ -113,14 +113,17 @@ test.each(["disable", "allow", "prefer", "require"])(
     const dying = expect(sql`select pg_sleep(60)`).rejects.toMatchObject({
       code: "CONNECTION_CLOSED",
     });
-    await vi.waitUntil(async () => {
-      const ended = await superuser`
+    await vi.waitUntil(
+      async () => {
+        const ended = await superuser`
         select pg_terminate_backend(pid)
         from pg_stat_activity
         where application_name = 'dying' and query like '%pg_sleep%' and state = 'active'
       `;
-      return ended.length > 0;
-    });
+        return ended.length > 0;
+      },
+      { timeout: 20_000 },
+    );
     await dying;
     const limit = (count: number) =>
       superuser`alter database minutebook connection limit ${superuser.unsafe(String(count))}`;
@@ -132,7 +135,9 @@ test.each(["disable", "allow", "prefer", "require"])(
     }
     await limit(-1);
     // The last refusal may still be told to one of them.
-    await vi.waitFor(async () => expect(await sql`select 1 as one`).toEqual([{ one: 1 }]));
+    await vi.waitFor(async () => expect(await sql`select 1 as one`).toEqual([{ one: 1 }]), {
+      timeout: 20_000,
+    });
     await Promise.all([sql.end(), superuser.end()]);
   },
 );

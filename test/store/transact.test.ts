@@ -85,5 +85,7 @@ test("a connection on which a transaction died is good for the next question", a
   });
   await expect(dying).rejects.toMatchObject({ code: "CONNECTION_CLOSED" });
   // The death may still be told to one of them.
-  await vi.waitFor(async () => expect(await pool`select 1 as one`).toEqual([{ one: 1 }]));
+  await vi.waitFor(async () => expect(await pool`select 1 as one`).toEqual([{ one: 1 }]), {
+    timeout: 20_000,
+  });
 });

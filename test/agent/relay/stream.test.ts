@@ -5,6 +5,7 @@ import { connect } from "node:net";
 import { Readable } from "node:stream";
 import { buffer, text } from "node:stream/consumers";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { eventually } from "../eventually.ts";
 import { Pair } from "./pair.ts";
 
 let pair: Pair;
@@ -58,7 +59,7 @@ test("a reader that stops reading stops the sender", async () => {
   const socket = connect(pair.port, "127.0.0.1");
   socket.pause();
   socket.write("GET / HTTP/1.1\r\nHost: relay\r\n\r\n");
-  await vi.waitFor(() => expect(isHeldUp).toBe(true));
+  await eventually(() => expect(isHeldUp).toBe(true));
   let last = -1;
   await vi.waitFor(
     () => {
@@ -125,7 +126,7 @@ test("whoever goes away while GitLab is busy is waited for by nobody", async () 
   outgoing.on("error", () => undefined);
   await asked;
   outgoing.destroy();
-  await vi.waitFor(() => expect(isGone).toBe(true));
+  await eventually(() => expect(isGone).toBe(true));
 });
 
 test("an upload that breaks off breaks off at GitLab, and is not taken for a whole one", async () => {
@@ -142,7 +143,7 @@ test("an upload that breaks off breaks off at GitLab, and is not taken for a who
   outgoing.write("part");
   await asked;
   outgoing.destroy();
-  await vi.waitFor(() => expect(isComplete).toBe(false));
+  await eventually(() => expect(isComplete).toBe(false));
 });
 
 test("a download that breaks off at GitLab is not taken for a whole one", async () => {

@@ -65,10 +65,13 @@ export class Traffic {
   async pause(): Promise<void> {
     this.#running = false;
     await Promise.all(this.#loops);
-    await vi.waitUntil(async () => {
-      await this.#deliver();
-      return this.#unsent.length === 0;
-    });
+    await vi.waitUntil(
+      async () => {
+        await this.#deliver();
+        return this.#unsent.length === 0;
+      },
+      { timeout: 60_000 },
+    );
   }
 
   /** Until each host was heard so many times more. */

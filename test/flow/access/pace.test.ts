@@ -77,10 +77,13 @@ test("what Redis has to allow for it is in the manual", async () => {
   await redis.say("ACL", ...rights.replace("PASSWORD", "hush").split(" "));
   const url = redis.url.replace("redis://", "redis://minutebook:hush@");
   const pace = openPace(open({ kind: "single", url }), { ...window, kind: "allowed" });
-  await vi.waitUntil(async () => {
-    await pace(randomUUID());
-    return ((await redis.say("KEYS", "minutebook:rate:allowed*")) as string[]).length > 0;
-  });
+  await vi.waitUntil(
+    async () => {
+      await pace(randomUUID());
+      return ((await redis.say("KEYS", "minutebook:rate:allowed*")) as string[]).length > 0;
+    },
+    { timeout: 20_000 },
+  );
   expect(await redis.say("ACL", "LOG")).toEqual([]);
 });
 
@@ -90,11 +93,14 @@ test("two processes over one Redis let through together what one would, and apar
   const [here, there] = [openPace(open(place), kind), openPace(open(place), kind)];
   const keys = async () => (await redis.say("KEYS", "minutebook:rate:shared*")) as string[];
   // Each by a name of its own: both have to have found Redis, not one of them.
-  await vi.waitUntil(async () => {
-    await here("here");
-    await there("there");
-    return (await keys()).length === 2;
-  });
+  await vi.waitUntil(
+    async () => {
+      await here("here");
+      await there("there");
+      return (await keys()).length === 2;
+    },
+    { timeout: 20_000 },
+  );
   const both = await Promise.all([through(here, "one", 800), through(there, "one", 800)]);
   expect(both[0] + both[1]).toBe(1_000);
   await redis.kill("SIGKILL");

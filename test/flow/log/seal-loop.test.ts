@@ -7,6 +7,8 @@ import { type FreshDatabase, freshDatabase } from "../../postgres.ts";
 import { CHAIN_START, Chain, checkpointed, failOn, sealerOf } from "../chain.ts";
 import { archiveFolder } from "../folder.ts";
 
+const OFTEN = { interval: 5, timeout: 20_000 };
+
 let db: FreshDatabase;
 beforeAll(async () => {
   db = await freshDatabase();
@@ -33,9 +35,9 @@ test("seals every dirty log, whatever becomes of another, until it is told to st
     onFailure: (_, log) => failed.add(log),
   });
   onTestFinished(() => stop.abort());
-  await expect.poll(() => checkpointed(db.reader, good.log), { interval: 5 }).toEqual([2n]);
+  await expect.poll(() => checkpointed(db.reader, good.log), OFTEN).toEqual([2n]);
   await good.growTo(db.writer, 9);
-  await expect.poll(() => checkpointed(db.reader, good.log), { interval: 5 }).toEqual([2n, 9n]);
+  await expect.poll(() => checkpointed(db.reader, good.log), OFTEN).toEqual([2n, 9n]);
   expect(failed).toContain(bad.log);
   expect(await checkpointed(db.reader, bad.log)).toEqual([]);
   expect(loop.lag().ms).toBeGreaterThanOrEqual(0);
@@ -66,11 +68,11 @@ test("says when a round is over, after all of its failures, also while the archi
     },
   });
   const ours = () => chains.filter(({ log }) => rounds.at(-1)?.has(log)).length;
-  await expect.poll(() => rounds.length, { interval: 5 }).toBeGreaterThan(2);
+  await expect.poll(() => rounds.length, OFTEN).toBeGreaterThan(2);
   expect(ours()).toBe(2);
   await rename(`${root}.away`, root);
   sealer.now += 1_000;
-  await expect.poll(ours, { interval: 5 }).toBe(0);
+  await expect.poll(ours, OFTEN).toBe(0);
   stop.abort();
   await done;
 });
@@ -112,9 +114,9 @@ test("goes on when the database was away", async () => {
     onFailure: (error) => failures.push(error),
   });
   onTestFinished(() => stop.abort());
-  await expect.poll(() => failures.length, { interval: 5 }).toBeGreaterThan(0);
+  await expect.poll(() => failures.length, OFTEN).toBeGreaterThan(0);
   away = false;
-  await expect.poll(() => checkpointed(db.reader, chain.log), { interval: 5 }).toEqual([1n]);
+  await expect.poll(() => checkpointed(db.reader, chain.log), OFTEN).toEqual([1n]);
   stop.abort();
   await done;
 });
@@ -169,10 +171,10 @@ test("a log that grows all the time is sealed no more often than said", async ()
       rounds += 1;
     },
   });
-  await expect.poll(() => checkpointed(db.reader, chain.log), { interval: 5 }).toEqual([1n]);
+  await expect.poll(() => checkpointed(db.reader, chain.log), OFTEN).toEqual([1n]);
   await chain.growTo(db.writer, 2);
   const before = rounds;
-  await expect.poll(() => rounds, { interval: 5 }).toBeGreaterThan(before + 2);
+  await expect.poll(() => rounds, OFTEN).toBeGreaterThan(before + 2);
   expect(await checkpointed(db.reader, chain.log)).toEqual([1n]);
   stop.abort();
   await done;

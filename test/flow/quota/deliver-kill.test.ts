@@ -47,10 +47,12 @@ test.each(["before the receiver answers", "after it answered"])(
     const webhook = { url: receiver.url, secrets: [SECRET] };
     const courier = new Courier({ sql: db.writer, clock, webhook });
     onTestFinished(() => courier.stop());
-    await vi.waitUntil(() => courier.rounds > 5);
+    await vi.waitUntil(() => courier.rounds > 5, { timeout: 20_000 });
     expect(receiver.ids).toEqual([id]);
     clock.time = Date.now() + CLAIM_MS;
-    await vi.waitUntil(async () => (await stateOf(db.reader, next)) === "delivered");
+    await vi.waitUntil(async () => (await stateOf(db.reader, next)) === "delivered", {
+      timeout: 20_000,
+    });
     expect(receiver.ids).toEqual([id, id, next]);
     const [one, two] = receiver.received;
     if (one === undefined || two === undefined) throw new Error("nothing came");
