@@ -50,7 +50,16 @@ async function isOver(
   below: bigint,
 ): Promise<boolean> {
   if (shown.kind === "source_count") return await isOfSource(tx, log, broken, shown.body);
-  if (broken.code !== "counter-gap") return true;
+  return broken.code !== "counter-gap" || (await hasCome(tx, log, broken, below));
+}
+
+/** Whether all counters that a `counter-gap` names are accounted for by entries 0 … below−1. */
+export async function hasCome(
+  tx: Sql | Transaction,
+  log: string,
+  broken: Body<"break">,
+  below = 2n ** 63n - 1n,
+): Promise<boolean> {
   const gap = gapOf(broken);
   if (gap === undefined) return false;
   const come = await countCome(tx, log, { kid: broken.kid, ...gap }, below);
