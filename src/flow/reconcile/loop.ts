@@ -6,7 +6,7 @@ import { claimMark, endMark, startWatching } from "../../store/reconcile-marks.t
 import { isLastPage, type Matching, matchDue } from "./match.ts";
 import { notice } from "./notice.ts";
 import { enlistRunners, type Pulling, pullStep } from "./pull.ts";
-import { watch } from "./watch.ts";
+import { isCaughtUp, watch } from "./watch.ts";
 import { watchKeys } from "./watch-keys.ts";
 
 export interface ReconcilingPlatforms extends Matching {
@@ -89,9 +89,9 @@ async function watchAll(loop: ReconcilingPlatforms): Promise<void> {
   await eachClaimed(loop, "watch", WATCH_REST_MS, async (log) => {
     const found = { opened: 0, healed: 0 };
     for (let page = 0; page < PAGES_MAX; page += 1) {
-      const { entries, opened } = await watch({ ...loop, anomalies: loop.anomalies(log) }, log);
-      found.opened += opened;
-      if (entries === 0n) break;
+      const watched = await watch({ ...loop, anomalies: loop.anomalies(log) }, log);
+      found.opened += watched.opened;
+      if (isCaughtUp(watched)) break;
     }
     const keys = await watchKeys({ ...loop, graceMs: loop.bounds.grace_ms }, log);
     found.opened += keys.opened;

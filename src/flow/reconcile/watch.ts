@@ -58,6 +58,11 @@ export async function watch(
   }
 }
 
+/** Whether all that there was has been looked at. */
+export function isCaughtUp({ entries }: { entries: bigint }): boolean {
+  return entries < PAGE;
+}
+
 /** Undoes what was added up: its breaks come first, and by a transaction of the log's. */
 class Untold extends Error {
   readonly findings: readonly Finding[];

@@ -1,5 +1,5 @@
 /** What the platform names no more or not at all, also after the database was lost and came back. */
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { instantText } from "../../../src/core/unit.ts";
 import { seal } from "../../../src/flow/log/seal.ts";
 import { cover } from "../../../src/flow/reconcile/cover.ts";
@@ -9,64 +9,23 @@ import { enlistRunners, type Pulling } from "../../../src/flow/reconcile/pull.ts
 import { take } from "../../../src/flow/reconcile/take.ts";
 import { CARD } from "../../core/history.ts";
 import { freshDatabase } from "../../postgres.ts";
-import {
-  closeHouse,
-  type Door,
-  entriesOf,
-  type House,
-  newAgent,
-  newLog,
-  ofKind,
-  openDoor,
-  openHouse,
-  reported,
-  sha256,
-} from "../door.ts";
+import { entriesOf, newAgent, ofKind, openDoor, reported, sha256 } from "../door.ts";
 import { restore, sealerOn } from "../restored.ts";
-import { type ApiJob, jobEnded, type StandIn, startStandIn, walkAll } from "./gitlab.ts";
+import { type ApiJob, walkAll } from "./gitlab.ts";
+import {
+  DAY,
+  door,
+  HOUR,
+  house,
+  jobOf,
+  log,
+  pulling,
+  seed,
+  standIn,
+  withPlatform,
+} from "./scene.ts";
 
-const HOUR = 3_600_000;
-const DAY = 24 * HOUR;
-
-let house: House;
-let door: Door;
-let standIn: StandIn;
-let log: string;
-let pulling: Pulling;
-let seed = 20;
-
-beforeAll(async () => {
-  house = await openHouse();
-  door = house.open();
-  standIn = await startStandIn();
-}, 60_000);
-afterAll(async () => {
-  await standIn.close();
-  await closeHouse(house);
-});
-
-beforeEach(async () => {
-  seed += 1;
-  log = await newLog(door, `kept ${seed}`);
-  const effective_from = instantText(door.now - 9 * DAY);
-  await newAgent(door, log, seed, [{ uuid: `u${seed}`, effective_from }]);
-  const { token, url } = standIn;
-  pulling = {
-    ...{ sql: house.database.writer, appender: door.appender, random: door.random },
-    clock: { now: () => door.now },
-    gitlabs: [{ log, url, token }],
-    signal: new AbortController().signal,
-    intervalMs: HOUR,
-    lookbackMs: DAY,
-  };
-  await enlistRunners(pulling);
-});
-afterEach(() => {
-  Object.assign(standIn, { jobs: [], asked: [] });
-});
-
-const jobOf = (id: number, agoMs: number, more: Partial<ApiJob> = {}): ApiJob =>
-  jobEnded(id, door.now - agoMs, more);
+withPlatform("kept");
 
 /** Reports of these jobs as the platform has them. */
 async function reportAll(jobs: readonly ApiJob[]): Promise<void> {

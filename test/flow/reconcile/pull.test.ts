@@ -1,74 +1,27 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { instantText } from "../../../src/core/unit.ts";
 import { GitLabError } from "../../../src/flow/reconcile/gitlab.ts";
 import { isLastPage, matchDue } from "../../../src/flow/reconcile/match.ts";
 import { notice } from "../../../src/flow/reconcile/notice.ts";
-import { enlistRunners, type Pulling, pullStep } from "../../../src/flow/reconcile/pull.ts";
+import { pullStep } from "../../../src/flow/reconcile/pull.ts";
 import { readCoverages } from "../../../src/store/breaks.ts";
 import { claimPull, movePull } from "../../../src/store/pull-marks.ts";
+import { entriesOf, newAgent, ofKind, reported, sha256 } from "../door.ts";
+import { type ApiJob, walkAll } from "./gitlab.ts";
 import {
-  closeHouse,
-  type Door,
-  entriesOf,
-  type House,
-  newAgent,
-  newLog,
-  ofKind,
-  openHouse,
-  reported,
-  sha256,
-} from "../door.ts";
-import { type ApiJob, jobEnded, type StandIn, startStandIn, walkAll } from "./gitlab.ts";
+  DAY,
+  door,
+  HOUR,
+  house,
+  jobOf,
+  log,
+  pulling,
+  seed,
+  standIn,
+  withPlatform,
+} from "./scene.ts";
 
-const HOUR = 3_600_000;
-const DAY = 24 * HOUR;
-
-let house: House;
-let door: Door;
-let standIn: StandIn;
-let log: string;
-let pulling: Pulling;
-let seed = 20;
-
-beforeAll(async () => {
-  house = await openHouse();
-  door = house.open();
-  standIn = await startStandIn();
-}, 60_000);
-afterAll(async () => {
-  await standIn.close();
-  await closeHouse(house);
-});
-
-beforeEach(async () => {
-  seed += 1;
-  log = await newLog(door, `pull ${seed}`);
-  await newAgent(door, log, seed, [
-    { uuid: `u${seed}`, effective_from: instantText(door.now - 9 * DAY) },
-  ]);
-  const { token, url } = standIn;
-  pulling = {
-    ...{ sql: house.database.writer, appender: door.appender, random: door.random },
-    clock: { now: () => door.now },
-    gitlabs: [{ log, url, token }],
-    signal: new AbortController().signal,
-    intervalMs: HOUR,
-    lookbackMs: DAY,
-  };
-  await enlistRunners(pulling);
-});
-afterEach(() => {
-  Object.assign(standIn, {
-    jobs: [],
-    faults: [],
-    asked: [],
-    afterPage: () => undefined,
-    headers: {},
-  });
-});
-
-const jobOf = (id: number, agoMs: number, more: Partial<ApiJob> = {}): ApiJob =>
-  jobEnded(id, door.now - agoMs, more);
+withPlatform("pull");
 
 /** The newest has the highest number; they are so far apart. */
 const jobsOf = (count: number, apartMs: number): ApiJob[] =>

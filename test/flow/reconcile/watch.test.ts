@@ -1,48 +1,23 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { beforeEach, expect, test } from "vitest";
 import { ANOMALY_BOUNDS } from "../../../src/core/anomaly.ts";
 import { TYP } from "../../../src/core/report.ts";
 import { instantText } from "../../../src/core/unit.ts";
 import { endBreaks } from "../../../src/flow/reconcile/open.ts";
-import { type Watching, watch } from "../../../src/flow/reconcile/watch.ts";
+import { isCaughtUp, type Watching, watch } from "../../../src/flow/reconcile/watch.ts";
 import { type WatchingKeys, watchKeys } from "../../../src/flow/reconcile/watch-keys.ts";
 import { attest } from "../../../src/flow/report/attest.ts";
 import { readOpenBreaks } from "../../../src/store/breaks.ts";
 import { startWatching } from "../../../src/store/reconcile-marks.ts";
-import {
-  closeHouse,
-  type Door,
-  entriesOf,
-  type House,
-  newAgent,
-  newLog,
-  ofKind,
-  openHouse,
-  reported,
-  sha256,
-  sign,
-} from "../door.ts";
+import { kidOf, REVOCATION } from "../../core/history.ts";
+import { entriesOf, newLog, ofKind, reported, sha256, sign } from "../door.ts";
+import { DAY, door, HOUR, house, log, seed, withLogs } from "./scene.ts";
 
-const HOUR = 3_600_000;
-const DAY = 24 * HOUR;
-
-let house: House;
-let door: Door;
-let log: string;
 let watching: Watching & WatchingKeys;
-let seed = 40;
 let counter = 0;
 
-beforeAll(async () => {
-  house = await openHouse();
-  door = house.open();
-}, 60_000);
-afterAll(() => closeHouse(house));
-
+withLogs("watch");
 beforeEach(async () => {
-  seed += 1;
   counter = 0;
-  log = await newLog(door, `watch ${seed}`);
-  await newAgent(door, log, seed, [{ uuid: `u${seed}` }]);
   const anomalies = { ...ANOMALY_BOUNDS, capacity: new Map([["701", 2n]]) };
   const { writer: sql } = house.database;
   const clock = { now: () => door.now };
@@ -91,7 +66,7 @@ async function watched(): Promise<{ opened: number; healed: number }> {
   for (;;) {
     const page = await watch(watching, log);
     opened += page.opened;
-    if (page.entries === 0n) break;
+    if (isCaughtUp(page)) break;
   }
   const keys = await watchKeys(watching, log);
   return { opened: opened + keys.opened, healed: keys.healed };
@@ -114,6 +89,14 @@ test("an honest log has nothing strange in it, however often it is watched", asy
   await attested({});
   expect(await watched()).toEqual({ opened: 0, healed: 0 });
   expect(await watched()).toEqual({ opened: 0, healed: 0 });
+});
+
+test("a page that is not full is the last: nobody looks at the log once more to see that there is none", async () => {
+  await door.submit(ran(1, 0, 60_000));
+  const page = await watch(watching, log);
+  expect(page.entries).toBeGreaterThan(0n);
+  expect(isCaughtUp(page)).toBe(true);
+  expect(isCaughtUp({ entries: 5_000n })).toBe(false);
 });
 
 test("G01: a job that took longer than any may is an anomaly, and its report is usage all the same", async () => {
@@ -206,6 +189,32 @@ test("a gap heals by none of its counters alone, nor by a report for another log
   expect(await watched()).toEqual({ opened: 0, healed: 1 });
 });
 
+test("a gap that is two when it is found anew heals once both have come", async () => {
+  await door.submit(ran(1, 0, 60_000, 1), ran(5, 0, 60_000, 5));
+  await attested({});
+  await watched();
+  door.now += DAY;
+  await attested({});
+  expect((await watched()).opened).toBe(1);
+  await door.submit(ran(3, 0, 60_000, 3));
+  await forget();
+  await door.submit(ran(2, 0, 60_000, 2));
+  expect(await watched()).toEqual({ opened: 0, healed: 0 });
+  await door.submit(ran(4, 0, 60_000, 4));
+  expect(await watched()).toEqual({ opened: 0, healed: 1 });
+  door.now -= DAY;
+});
+
+/** As a database that came back counts anew. */
+async function forget(): Promise<void> {
+  const { writer } = house.database;
+  for (const table of ["namespace_days", "runner_hours", "key_marks", "counter_gaps"]) {
+    await writer`delete from ${writer(table)} where log = ${log}`;
+  }
+  await writer`update reconcile_marks set index = 0 where log = ${log}`;
+  expect(await watched()).toEqual({ opened: 0, healed: 0 });
+}
+
 test("an active key of a hosted runner that attests nothing for longer than the grace is a break, and heals", async () => {
   await attested({});
   expect((await watched()).opened).toBe(0);
@@ -218,6 +227,16 @@ test("an active key of a hosted runner that attests nothing for longer than the 
   expect(await watched()).toEqual({ opened: 0, healed: 0 });
   door.now -= DAY;
   expect(await codes()).toEqual(["missing-attestation"]);
+});
+
+test("of a key that is revoked two persons say what is to become of it: its silence is a break as ever", async () => {
+  await attested({});
+  const revocation = { ...REVOCATION, kid: kidOf(seed), last_trusted_counter: "0" };
+  await door.appender.control(log, "key_revoked", () => revocation);
+  door.now += DAY;
+  expect((await watched()).opened).toBe(1);
+  expect(await open()).toEqual(["missing-attestation"]);
+  door.now -= DAY;
 });
 
 test("reports that wait in a spool for longer than the grace are a break, from the first attestation that had any", async () => {
@@ -256,7 +275,7 @@ test("sums and marks come back when their mark is put to the beginning, and open
   await door.submit(...[1, 2, 3].map((job) => ran(job, job * HOUR, 26 * HOUR)));
   await attested({ counter: 5, offset: 99_000 });
   await watched();
-  const { reader, writer } = house.database;
+  const { reader } = house.database;
   const kept = () =>
     Promise.all([
       reader`select * from namespace_days where log = ${log} order by day`,
@@ -265,11 +284,7 @@ test("sums and marks come back when their mark is put to the beginning, and open
       reader`select * from counter_gaps where log = ${log} order by first`,
     ]);
   const before = await kept();
-  for (const table of ["namespace_days", "runner_hours", "key_marks", "counter_gaps"]) {
-    await writer`delete from ${writer(table)} where log = ${log}`;
-  }
-  await writer`update reconcile_marks set index = 0 where log = ${log}`;
-  expect(await watched()).toEqual({ opened: 0, healed: 0 });
+  await forget();
   expect(await kept()).toEqual(before);
 });
 
