@@ -5,7 +5,7 @@
 import type { Sql } from "./connect.ts";
 
 export interface Catalog {
-  /** Who may do what: owners and privileges of everything, roles and who is a member of which. */
+  /** Who may do what: owners and privileges of everything, roles, who is a member of which, what is set for whom. */
   grants: string[];
   /** What is done and refused whoever asks: triggers, functions, policies, constraints, views, unique indexes. */
   guards: string[];
@@ -18,6 +18,9 @@ export async function readCatalog(sql: Sql): Promise<Catalog> {
 
 /** FirstNormalObjectId of access/transam.h: below it is what every server of a version comes with. */
 const FIRST_OID = 16_384;
+
+/** BOOTSTRAP_SUPERUSERID of catalog/pg_authid.dat: whose all of that is. */
+const FIRST_ROLE = 10;
 
 /** Of all schemas but those that hold one session's temporary things, or the storage of others. */
 const LASTING = "^(?!pg_toast|pg_temp)";
@@ -42,6 +45,52 @@ export const schemasOf = (sql: Sql) => sql`
   from pg_namespace
   where (oid >= ${FIRST_OID} or nspname = 'public') and nspname ~ ${LASTING}`;
 
+/**
+ * What the server came with, where its privileges or owner are no longer those that it came with: nothing on
+ * whichever version, as long as nobody grants or revokes any.
+ */
+const alteredOf = (sql: Sql) => sql`
+  select what, owner, coalesce(acl, usual) as acl
+  from (
+    select 'pg_class'::regclass as class, pg_class.oid, 0 as part, format('relation %I.%I', nspname, relname) as what,
+      relowner as owner, relacl as acl, acldefault(case relkind when 'S' then 's'::"char" else 'r' end, relowner) as usual
+    from pg_class
+    join pg_namespace on pg_namespace.oid = relnamespace
+    where relkind in ('r', 'p', 'v', 'm', 'S', 'f')
+    union all
+    select 'pg_class'::regclass, attrelid, attnum, format('column %s.%I', attrelid::regclass, attname),
+      relowner, attacl, acldefault('c', relowner)
+    from pg_attribute
+    join pg_class on pg_class.oid = attrelid
+    where attacl is not null
+    union all
+    select 'pg_proc'::regclass, pg_proc.oid, 0,
+      format('function %I.%I(%s)', nspname, proname, pg_get_function_identity_arguments(pg_proc.oid)),
+      proowner, proacl, acldefault('f', proowner)
+    from pg_proc
+    join pg_namespace on pg_namespace.oid = pronamespace
+    union all
+    select 'pg_namespace'::regclass, oid, 0, format('schema %I', nspname), nspowner, nspacl, acldefault('n', nspowner)
+    from pg_namespace
+    where nspname <> 'public'
+  ) as shipped
+  left join pg_init_privs as came
+    on came.classoid = class and came.objoid = shipped.oid and came.objsubid = part
+  cross join lateral (values (coalesce(initprivs, usual))) as at_first (initial)
+  where shipped.oid < ${FIRST_OID}
+    and (owner <> ${FIRST_ROLE} or acl is not null and not (acl @> initial and acl <@ initial))`;
+
+/** Who can connect here, and what one of ours is or may become. */
+const presentRoles = (sql: Sql) => sql`
+  select oid
+  from pg_roles as role
+  where has_database_privilege(oid, current_database(), 'CONNECT')
+    or exists (
+      select
+      from pg_roles as ours
+      where ours.rolname like 'minutebook\\_%' and pg_has_role(ours.oid, role.oid, 'member')
+    )`;
+
 interface Line {
   line: string;
 }
@@ -51,7 +100,7 @@ function linesOf(rows: readonly Line[]): string[] {
   return rows.map(({ line }) => line).sort();
 }
 
-/** Of roles those that are named ours, and who can connect here and is a member of one. */
+/** Of roles those that are named ours; of whoever is present what they are members of, and what is set for them. */
 async function readGrants(sql: Sql): Promise<Line[]> {
   return await sql<Line[]>`
     with held as (
@@ -71,6 +120,9 @@ async function readGrants(sql: Sql): Promise<Line[]> {
       union all
       select format('schema %I', nspname), nspowner, coalesce(nspacl, acldefault('n', nspowner))
       from (${schemasOf(sql)}) as schema
+      union all
+      select what, owner, acl
+      from (${alteredOf(sql)}) as altered
       union all
       select 'database', datdba, coalesce(datacl, acldefault('d', datdba))
       from pg_database
@@ -107,8 +159,25 @@ async function readGrants(sql: Sql): Promise<Line[]> {
       case when set_option then ', may become it' else '' end
     )
     from pg_auth_members
-    where pg_get_userbyid(roleid) like 'minutebook\\_%'
-      and has_database_privilege(member, current_database(), 'CONNECT')`;
+    where member in (${presentRoles(sql)})
+    union
+    select format(
+      'parameter %s: %s to %s%s', parname, privilege_type,
+      case grantee when 0 then 'public' else pg_get_userbyid(grantee) end,
+      case when is_grantable then ', to hand on' else '' end
+    )
+    from pg_parameter_acl
+    cross join lateral aclexplode(paracl)
+    where grantee = 0 or grantee in (${presentRoles(sql)})
+    union
+    select format(
+      'set for %s in %s: %s', case setrole when 0 then 'everybody' else 'role ' || pg_get_userbyid(setrole) end,
+      case setdatabase when 0 then 'every database' else 'this database' end, setting
+    )
+    from pg_db_role_setting
+    cross join unnest(setconfig) as setting
+    where (setdatabase = 0 or setdatabase = (select oid from pg_database where datname = current_database()))
+      and (setrole = 0 or setrole in (${presentRoles(sql)}))`;
 }
 
 async function readGuards(sql: Sql): Promise<Line[]> {

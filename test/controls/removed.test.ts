@@ -3,6 +3,7 @@
  * through, so that it was this control and no other; and that it is gone is seen: by a process that starts, or
  * by the one that runs, which says it on the log.
  */
+import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { readGuards } from "../../src/flow/evidence/environment.ts";
 import type { Sql, Transaction } from "../../src/store/connect.ts";
@@ -302,3 +303,36 @@ test.each(["aside", "pg_catalog"])(
     await db.superuser`drop schema if exists aside`;
   },
 );
+
+const databaseName = () => new URL(db.urls.owner).pathname.slice(1);
+
+/** A role of this test alone, which may connect here and nowhere else. */
+const PROBE = `probe_${randomBytes(6).toString("hex")}`;
+
+test.each([
+  ["a file of the server that the service may read", "execute on function pg_read_file(text) to"],
+  ["passwords that a reader may look at", "select on pg_authid to"],
+  ["a column of them", "select (rolpassword) on pg_authid to"],
+  ["the server's own schema, open to what shadows it", "create on schema pg_catalog to"],
+  ["a way past triggers", "set on parameter session_replication_role to"],
+  ["a role that reads everything", "pg_read_all_data to"],
+])("AC-4: %s, granted to who can connect, is seen", async (_, grant) => {
+  await db.superuser.unsafe(`create role ${PROBE}`);
+  await db.superuser.unsafe(`grant connect on database ${databaseName()} to ${PROBE}`);
+  const before = await readGuards(db.reader);
+  await db.superuser.unsafe(`grant ${grant} ${PROBE}`);
+  const granted = await readGuards(db.reader);
+  await db.superuser.unsafe(`revoke ${grant.replace(/to$/, "from")} ${PROBE}`);
+  expect(await readGuards(db.reader)).toEqual(before);
+  expect(granted).not.toEqual(before);
+  await db.superuser.unsafe(`drop owned by ${PROBE}; drop role ${PROBE}`);
+});
+
+test.each([
+  ["for the service", "role minutebook_writer in database"],
+  ["for everybody here", "database"],
+])("AC-4: where names are looked up first, set %s, is seen", async (_, whom) => {
+  await db.superuser.unsafe(`alter ${whom} ${databaseName()} set search_path = aside, public`);
+  expect((await readGuards(db.reader)).grants_sha256).not.toBe(whole.grants_sha256);
+  await db.superuser.unsafe(`alter ${whom} ${databaseName()} reset search_path`);
+});
