@@ -27,6 +27,8 @@ interface StoredObject {
   bytes: Buffer;
   checksum: string;
   lock?: { mode: string; until: string };
+  /** Headers `x-amz-meta-…`. */
+  metadata?: Record<string, string>;
 }
 
 export interface S3Server {
@@ -37,6 +39,12 @@ export interface S3Server {
   asked: Asked[];
   fault: (asked: Asked) => Fault | undefined;
   close(): Promise<void>;
+}
+
+interface Upload {
+  /** By their number. */
+  parts: Map<number, Buffer>;
+  metadata: Record<string, string>;
 }
 
 interface S3Options {
@@ -92,8 +100,8 @@ class Bucket {
   readonly asked: Asked[] = [];
   fault: S3Server["fault"] = () => undefined;
   readonly #options: S3Options;
-  /** By the id of their upload: parts by their number. */
-  readonly #uploads = new Map<string, Map<number, Buffer>>();
+  /** By the id of their upload. */
+  readonly #uploads = new Map<string, Upload>();
 
   constructor(options: S3Options) {
     this.#options = options;
@@ -148,8 +156,9 @@ class Bucket {
     if (method === "HEAD" && key === "") return { headers: {}, body: Buffer.of() };
     const stored = this.objects.get(key);
     if (stored === undefined) return 404;
-    const { checksum, lock } = stored;
+    const { checksum, lock, metadata } = stored;
     const headers = {
+      ...metadata,
       "x-amz-checksum-sha256": checksum,
       ...(lock && {
         "x-amz-object-lock-mode": lock.mode,
@@ -165,7 +174,9 @@ class Bucket {
   #begin({ headers }: IncomingMessage): Answer {
     if (headers["x-amz-checksum-algorithm"] !== "SHA256") return 400;
     const id = `upload-${this.#uploads.size}`;
-    this.#uploads.set(id, new Map());
+    const own = Object.entries(headers).filter(([name]) => name.startsWith("x-amz-meta-"));
+    const metadata = Object.fromEntries(own.map(([name, value]) => [name, String(value)]));
+    this.#uploads.set(id, { parts: new Map(), metadata });
     const result = `<UploadId>${id}</UploadId>`;
     const body = `<InitiateMultipartUploadResult>${result}</InitiateMultipartUploadResult>`;
     return { body: Buffer.from(body) };
@@ -174,7 +185,7 @@ class Bucket {
   /** A part, all of them joined, or none of them. */
   #upload(
     { headers, method }: IncomingMessage,
-    parts: Map<number, Buffer>,
+    { parts, metadata }: Upload,
     { key, query, body }: { key: string; query: URLSearchParams; body: Buffer },
   ): Answer {
     const id = query.get("uploadId") ?? "";
@@ -188,13 +199,14 @@ class Bucket {
       parts.set(Number(query.get("partNumber")), body);
       return { headers: { etag: `"${checksum(body)}"` }, body: Buffer.of() };
     }
+    if (headers["if-none-match"] === "*" && this.objects.has(key)) return 412;
     const named = [...body.toString().matchAll(/<Part>.*?<\/Part>/gs)].map(([part]) => part);
     const joined = named.map((part) => parts.get(Number(/<PartNumber>(\d+)</.exec(part)?.[1])));
     const isSaid = named.every((part, i) => part.includes(checksum(joined[i] ?? Buffer.of())));
     const isLarge = joined.slice(0, -1).every((part) => (part?.length ?? 0) >= PART_BYTES_MIN);
     if (named.length === 0 || !isSaid || !isLarge) return 400;
     const bytes = Buffer.concat(joined.map((part) => part ?? Buffer.of()));
-    this.objects.set(key, { bytes, checksum: checksum(bytes) });
+    this.objects.set(key, { bytes, checksum: checksum(bytes), metadata });
     this.#uploads.delete(id);
     return { body: Buffer.from("<CompleteMultipartUploadResult></CompleteMultipartUploadResult>") };
   }

@@ -3,7 +3,7 @@
  * is gone from a folder where nothing was ever staged: that may be where the disk is to be mounted.
  */
 import { randomBytes } from "node:crypto";
-import { mkdir, open, rename, stat, unlink } from "node:fs/promises";
+import { link, mkdir, open, rename, stat, unlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { errorCode, makeFolders, STAGING, sweep, syncFolder } from "./durable-files.ts";
 import { assertExportPath, type ExportFiles, ExportFilesError } from "./export-files.ts";
@@ -18,18 +18,34 @@ export function folderExports(root: string): ExportFiles {
     swept = true;
   };
 
+  const put = async (
+    path: string,
+    chunks: AsyncIterable<Uint8Array>,
+    take: typeof rename,
+  ): Promise<void> => {
+    const staged = join(root, STAGING, randomBytes(16).toString("hex"));
+    try {
+      await fill(staged, chunks);
+      await keeping(name(root, path, (target) => take(staged, target)));
+    } finally {
+      // What stays if this fails a later sweep takes.
+      await unlink(staged).catch(() => undefined);
+    }
+  };
+
   return {
     write: async (path, chunks) => {
       assertExportPath(path);
       await keeping(prepare());
-      const staged = join(root, STAGING, randomBytes(16).toString("hex"));
-      try {
-        await fill(staged, chunks);
-        await keeping(name(root, staged, path));
-      } finally {
-        // Gone already if all went well; else a later sweep takes what stays.
-        await unlink(staged).catch(() => undefined);
-      }
+      await put(path, chunks, rename);
+    },
+
+    renew: async (path, chunks) => {
+      assertExportPath(path);
+      await keeping(prepare());
+      await keeping(unlink(join(root, path)).catch(unlessCode("ENOENT")));
+      // link(2) replaces no file, where rename(2) would.
+      await put(path, chunks, link);
     },
 
     size: async (path) => {
@@ -72,9 +88,13 @@ async function fill(staged: string, chunks: AsyncIterable<Uint8Array>): Promise<
 }
 
 /** The bytes are on disk before they have their name, and the name before anybody is told of it. */
-async function name(root: string, staged: string, path: string): Promise<void> {
+async function name(
+  root: string,
+  path: string,
+  take: (target: string) => Promise<void>,
+): Promise<void> {
   await makeFolders(root, dirname(path));
-  await rename(staged, join(root, path));
+  await take(join(root, path));
   for (let folder = dirname(path); ; folder = dirname(folder)) {
     await syncFolder(join(root, folder));
     if (folder === ".") return;

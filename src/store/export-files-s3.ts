@@ -1,5 +1,5 @@
 /** Exports in an S3-compatible bucket: written in parts and read in ranges, each with its time limit and retries. */
-import { hash } from "node:crypto";
+import { hash, randomUUID } from "node:crypto";
 import {
   AbortMultipartUploadCommand,
   type CompletedPart,
@@ -28,6 +28,8 @@ import {
 const PART_BYTES = 16 * 1024 * 1024;
 const PARTS_MAX = 10_000;
 const READ_BYTES = 4 * 1024 * 1024;
+/** Of an object: by whose write it is there. */
+const WRITER = "writer";
 
 /** A part is large, and nobody waits for an export by the second. */
 const PATIENCE: S3Patience = { attempts: 4, attemptMs: 60_000, pauseMs: 100, totalMs: 180_000 };
@@ -62,7 +64,13 @@ export function s3Exports(url: string, patience = PATIENCE): ExportFiles {
   return {
     write: async (path, chunks, signal) => await write(placeOf(path, signal), chunks),
 
-    size: async (path, signal) => await sizeOf(placeOf(path, signal)),
+    renew: async (path, chunks, signal) => {
+      const place = placeOf(path, signal);
+      await remove(place);
+      await write(place, chunks, { IfNoneMatch: "*" });
+    },
+
+    size: async (path, signal) => (await headOf(placeOf(path, signal)))?.ContentLength,
 
     read: async function* (path, { from, to }, signal) {
       const place = placeOf(path, signal);
@@ -72,24 +80,30 @@ export function s3Exports(url: string, patience = PATIENCE): ExportFiles {
     },
 
     remove: async (path, signal) => {
-      const { at, attempting } = placeOf(path, signal);
-      await attempting((options) => client.send(new DeleteObjectCommand(at), options));
+      await remove(placeOf(path, signal));
     },
   };
 }
 
+async function remove({ client, at, attempting }: Place): Promise<void> {
+  await attempting((options) => client.send(new DeleteObjectCommand(at), options));
+}
+
 /** The object is there when its last part is joined to the others, and not before. */
-async function write(place: Place, chunks: AsyncIterable<Uint8Array>): Promise<void> {
+async function write(
+  place: Place,
+  chunks: AsyncIterable<Uint8Array>,
+  condition: { IfNoneMatch?: "*" } = {},
+): Promise<void> {
   const { client, at, attempting } = place;
-  const create = new CreateMultipartUploadCommand({ ...at, ChecksumAlgorithm: "SHA256" });
+  const Metadata = { [WRITER]: randomUUID() };
+  const create = new CreateMultipartUploadCommand({ ...at, ChecksumAlgorithm: "SHA256", Metadata });
   const { UploadId } = await attempting((options) => client.send(create, options));
   const upload = { ...at, UploadId };
   try {
     const parts: CompletedPart[] = [];
-    let size = 0;
     for await (const bytes of partsOf(chunks)) {
       if (parts.length === PARTS_MAX) throw new ExportFilesError("no-room", "too many parts");
-      size += bytes.length;
       const PartNumber = parts.length + 1;
       const ChecksumSHA256 = hash("sha256", bytes, "base64");
       const part = { ...upload, PartNumber, Body: bytes, ChecksumSHA256 };
@@ -97,7 +111,8 @@ async function write(place: Place, chunks: AsyncIterable<Uint8Array>): Promise<v
       const { ETag } = await attempting((options) => client.send(put, options));
       parts.push({ ETag, PartNumber, ChecksumSHA256 });
     }
-    await complete(place, { ...upload, MultipartUpload: { Parts: parts } }, size);
+    const joined = { ...upload, ...condition, MultipartUpload: { Parts: parts } };
+    await complete(place, joined, Metadata[WRITER]);
   } catch (error) {
     const abort = new AbortMultipartUploadCommand(upload);
     // What stays of it a lifecycle rule of the bucket takes away (docs/exports.md).
@@ -106,25 +121,29 @@ async function write(place: Place, chunks: AsyncIterable<Uint8Array>): Promise<v
   }
 }
 
-/** An answer may be lost, and whoever asks again is told that there is no such upload any more. */
+/**
+ * An answer may be lost, and whoever asks again is told that there is no such upload any more, or that there is an
+ * object already: what was joined is known by who wrote it.
+ */
 async function complete(
   place: Place,
   upload: ConstructorParameters<typeof CompleteMultipartUploadCommand>[0],
-  size: number,
+  writer: string | undefined,
 ): Promise<void> {
   const { client, attempting } = place;
   const join = new CompleteMultipartUploadCommand(upload);
   await attempting(async (options) => {
     await client.send(join, options).catch(async (error: unknown) => {
-      if (nameOf(error) !== "NoSuchUpload" || (await sizeOf(place)) !== size) throw error;
+      const isOver = ["NoSuchUpload", "PreconditionFailed"].includes(nameOf(error) ?? "");
+      if (!isOver || (await headOf(place))?.Metadata?.[WRITER] !== writer) throw error;
     });
   });
 }
 
-async function sizeOf({ client, at, attempting }: Place): Promise<number | undefined> {
+async function headOf({ client, at, attempting }: Place) {
   const head = new HeadObjectCommand(at);
   const found = await attempting((options) => unlessStatus(404, client.send(head, options)));
-  if (found !== undefined) return found.ContentLength;
+  if (found !== undefined) return found;
   // An answer without a body does not say which of the two is missing.
   const bucket = new HeadBucketCommand({ Bucket: at.Bucket });
   await attempting((options) => client.send(bucket, options));

@@ -7,6 +7,11 @@ export interface ExportFiles {
    * is left under the name; what was there before is replaced. What `chunks` throws is thrown.
    */
   write(path: string, chunks: AsyncIterable<Uint8Array>, signal?: AbortSignal): Promise<void>;
+  /**
+   * As `write`, of what one process makes at a time: what was there is gone from the beginning, and what anybody has
+   * put there since stays. So whoever was stopped for long never puts an older file over a newer one.
+   */
+  renew(path: string, chunks: AsyncIterable<Uint8Array>, signal?: AbortSignal): Promise<void>;
   /** In bytes; undefined where there is no such file, and the place is there. */
   size(path: string, signal?: AbortSignal): Promise<number | undefined>;
   /** Bytes from … to−1. Nothing is opened before the first is asked for. */

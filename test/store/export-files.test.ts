@@ -10,10 +10,11 @@ import { s3Exports } from "../../src/store/export-files-s3.ts";
 import { exportsIn, openExports } from "../../src/store/export-location.ts";
 import { type S3Server, startS3 } from "../s3.ts";
 import { testOnSmallDisk } from "../small-disk.ts";
-import { PATIENCE } from "./archives.ts";
 
 const PATH = `${"0".repeat(32)}/${"1".repeat(32)}.csv`;
 const PART_BYTES = 16 * 1024 * 1024;
+/** A part is large, and a machine that does other things besides takes long over it. */
+const PATIENCE = { attempts: 4, attemptMs: 30_000, pauseMs: 1, totalMs: 60_000 };
 
 async function folder(): Promise<string> {
   const made = await mkdtemp(join(tmpdir(), "minutebook-exports-"));
@@ -116,6 +117,25 @@ describe.each(PLACES)("exports %s", (_, open) => {
   });
 });
 
+test.each(PLACES)(
+  "of two who make one file anew %s, whoever is second gives way to the first",
+  async (_, open) => {
+    const files = await open();
+    await files.write(PATH, chunked(Buffer.from("damaged"), 4));
+    async function* slowly(): AsyncGenerator<Uint8Array> {
+      yield Buffer.from("older");
+      expect(await files.size(PATH), "what was there is gone from the beginning").toBeUndefined();
+      await files.renew(PATH, chunked(Buffer.from("newer"), 2));
+    }
+    const older = files.renew(PATH, slowly());
+    await expect(older).rejects.toMatchObject({ code: "exports-unavailable" });
+    expect(String(await contentOf(files, 0, 5))).toBe("newer");
+    await files.renew(PATH, chunked(Buffer.from("again"), 2));
+    expect(String(await contentOf(files, 0, 5))).toBe("again");
+    await expect(files.renew(PATH, failing())).rejects.toThrow("the source has ended");
+  },
+);
+
 test("a folder whose own folder is missing is no disk that is not mounted: nothing is made", async () => {
   const root = join(await folder(), "unmounted", "exports");
   const write = folderExports(root).write(PATH, chunked(Buffer.from("x"), 1));
@@ -172,7 +192,7 @@ test("a network that fails once is got over, in the middle of a write and of a r
   for (const fault of ["lost", 503] as const) {
     // Every other request: each step fails once, and is done when it is asked for again.
     server.fault = ({ number }) => (number % 2 === 0 ? fault : undefined);
-    await files.write(PATH, chunked(bytes, 1_000_000));
+    await files.renew(PATH, chunked(bytes, 1_000_000));
     expect((await contentOf(files, 0, 5_000_000)).equals(bytes.subarray(0, 5_000_000))).toBe(true);
     await files.remove(PATH);
     server.fault = () => undefined;
