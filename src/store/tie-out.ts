@@ -71,6 +71,39 @@ export async function countDiffering(
   return row.rows;
 }
 
+/**
+ * How many usages of entries 0 … below−1 that are posted to the month have another instant or job in their columns
+ * than in the statement that was signed: no sum is by these, and files of days are.
+ */
+export async function countMisplaced(
+  tx: Transaction,
+  { log, month, below }: OfMonth & { below: bigint },
+): Promise<bigint> {
+  // Canonical JSON of a strict reader: a member is found by its name and the order of its siblings. Bytes that say
+  // neither differ.
+  const [row] = await tx<[{ rows: bigint }]>`
+    select count(*) as rows
+    from (
+      select
+        job_id, finished_at,
+        substring(encode(bytes, 'escape') from '"jws":"[^".]+[.]([A-Za-z0-9_-]+)[.]') as payload
+      from entries
+      where log = ${log} and index < ${below} and kind = 'usage' and billing_month = ${month}
+      offset 0
+    ) as usage
+    cross join lateral (
+      select encode(
+        decode(rpad(translate(payload, '-_', '+/'), (length(payload) + 3) / 4 * 4, '='), 'base64'),
+        'escape'
+      ) as said
+      offset 0
+    ) as statement
+    where substring(said from '"job":{"id":"([0-9]+)"') is distinct from job_id::text
+      or substring(said from '"finished_at":"([^"]+)"') is distinct from
+        to_char(finished_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
+  return row.rows;
+}
+
 function countedAs(rollup: Rollup) {
   const count = COUNTED.get(rollup);
   if (count === undefined) throw new Error(`tie-out: nobody says how ${rollup} is counted`);

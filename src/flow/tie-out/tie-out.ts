@@ -13,7 +13,7 @@ import { type ShownMonth, shownMonth } from "../month/show.ts";
 import { readStanding } from "../month/standing.ts";
 import { snapshot } from "../usage/show.ts";
 import { acknowledgedLegs } from "./acknowledged.ts";
-import { logLeg, rollupLegs } from "./counted.ts";
+import { entriesLeg, logLeg, rollupLegs } from "./counted.ts";
 import { type AskedFile, askedFiles, fileLegs } from "./files.ts";
 import { accountsLeg, allocationsLeg, closedLeg, packRollsLeg, statementLeg } from "./kept.ts";
 import {
@@ -65,6 +65,7 @@ async function look(tx: Transaction, of: OfMonth) {
   const closing = shown.closing === undefined ? folded : BigInt(shown.closing);
   const below = closing < folded ? closing : folded;
   const counted = await logLeg(tx, { ...of, below });
+  const placed = await entriesLeg(tx, { ...of, below });
   const rollups = await rollupLegs(tx, { ...of, below });
   const end = standing.ends.find((each) => each.month === month);
   const { said, ...kept } = end === undefined ? NOT_CLOSED : await keptOf(tx, of, end);
@@ -72,7 +73,7 @@ async function look(tx: Transaction, of: OfMonth) {
     shown,
     as_of: String(below),
     ...kept,
-    legs: [counted, ...said, ...rollups, ...kept.legs],
+    legs: [counted, ...said, placed, ...rollups, ...kept.legs],
   };
 }
 

@@ -149,6 +149,27 @@ test.each([
   expect(await differing(NOVEMBER)).toEqual(isOfMonth ? [] : found);
 });
 
+test.each([
+  ["finished_at", "'1 day'::interval"],
+  ["job_id", "100"],
+])(
+  "a usage whose %s a superuser moved by %s is found, though every sum is the same",
+  async (column, by) => {
+    const { superuser } = house.database;
+    const move = async (sign: "+" | "-"): Promise<void> => {
+      await superuser.begin(async (tx) => {
+        await tx`alter table entries disable trigger entries_append_only`;
+        const set = `${column} = ${column} ${sign} ${by}`;
+        await tx.unsafe(`update entries set ${set} where kind = 'usage' and project_id = 51`);
+        await tx`alter table entries enable always trigger entries_append_only`;
+      });
+    };
+    await move("+");
+    onTestFinished(() => move("-"));
+    expect(await differing()).toEqual(["entries | log"]);
+  },
+);
+
 test("an acknowledgement that is on the log and no more in the table is found, and not only waited for", async () => {
   await altered("feed_acks", async (tx) => {
     await tx`delete from feed_acks where log = ${desk.log}`;
