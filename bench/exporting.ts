@@ -2,13 +2,19 @@
  * One export made by a process of its own, as the service makes it, or the bare COPY that it is held against.
  * Argument: a `Task` as JSON. Prints an `Outcome`.
  */
-import { randomBytes } from "node:crypto";
+import { generateKeyPairSync, randomBytes } from "node:crypto";
+import { formatCheckpoint } from "../src/core/checkpoint.ts";
 import { type ExportName, type Format, TABLES } from "../src/core/export/tables.ts";
 import { canonical } from "../src/core/json.ts";
+import { formatVkey } from "../src/core/note.ts";
+import { encodeUtf8 } from "../src/core/text.ts";
+import { heldKey } from "../src/custody.ts";
 import { systemClock } from "../src/flow/clock.ts";
 import { completed, focus } from "../src/flow/export/focus.ts";
 import { make } from "../src/flow/export/make.ts";
+import type { Notary } from "../src/flow/export/note.ts";
 import { SOURCES } from "../src/flow/export/sources.ts";
+import { checkpointSigner } from "../src/flow/log/signed-checkpoint.ts";
 import { connect, type Sql } from "../src/store/connect.ts";
 import { folderExports } from "../src/store/export-files-folder.ts";
 import { insertExport, readExport } from "../src/store/exports.ts";
@@ -81,8 +87,25 @@ async function exported(
   const { signal } = new AbortController();
   const sources = { ...SOURCES, focus: focus(undefined) };
   const making = { sql: pool, holds: pool, files, sources, clock: systemClock, signal };
-  await make({ ...making, generator: "bench" }, row);
+  await make({ ...making, ...notary(), generator: "bench" }, row);
   const done = await readExport(pool, { log, id });
   if (done?.state !== "done") throw new Error(`bench: ${name} ended as ${done?.state}`);
   return Number(done.bytes);
+}
+
+/** Rows that the database wrote have no checkpoint: one is signed here, as is the manifest. */
+function notary(): Notary {
+  const { asOf, log } = task;
+  const origin = `bench.test/${log}`;
+  const key = heldKey(generateKeyPairSync("ed25519").privateKey);
+  const signer = checkpointSigner(origin, [key]);
+  const text = formatCheckpoint({ origin, size: BigInt(asOf), root: new Uint8Array(32) });
+  const checkpoint = [{ vkey: formatVkey(origin, key.publicKey), state: "in_force", key }] as const;
+  return {
+    archive: { get: async () => encodeUtf8(await signer.sign(text)) },
+    keyring: {
+      signerFor: async () => signer,
+      standing: async () => [{ origin, checkpoint, receipt: [] }],
+    },
+  };
 }

@@ -5,6 +5,7 @@ import type { Anchors } from "./flow/log/anchor.ts";
 import type { SealLag } from "./flow/log/seal-loop.ts";
 import type { SubmissionLag } from "./flow/log/witness-loop.ts";
 import type { Ingested } from "./flow/report/ingest.ts";
+import type { LateExports } from "./store/late-exports.ts";
 import { type QuotaMetrics, type QuotaSources, quotaMetrics } from "./telemetry-quota.ts";
 import { type ReconciliationMetrics, reconciliationMetrics } from "./telemetry-reconciliation.ts";
 
@@ -53,6 +54,7 @@ export interface Sources extends QuotaSources {
   anchors: () => Anchors;
   reviewsOverdue: () => number;
   surroundings: () => { drift: readonly string[]; failed: number };
+  lateExports: () => LateExports;
 }
 
 export interface Metrics extends WitnessMetrics, QuotaMetrics, ReconciliationMetrics {
@@ -231,6 +233,12 @@ function watch(registry: Registry, sources: Sources): void {
   });
   gauge("verification_failed_logs", "Logs that did not pass when they were last verified", () => {
     return sources.surroundings().failed;
+  });
+  gauge("exports_failing", "Exports of schedules and closed months that are not made", () => {
+    return sources.lateExports().failing;
+  });
+  gauge("exports_undelivered", "Exports that are not where they are to be for a day", () => {
+    return sources.lateExports().undelivered;
   });
   gauge("refusals_dropped", "Refusals that the register did not keep", () => {
     return sources.refusalsDropped();

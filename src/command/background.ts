@@ -24,6 +24,7 @@ import { refresh, refreshLoop } from "../flow/usage/fold.ts";
 import { showLogs } from "../flow/usage/show.ts";
 import type { Sql } from "../store/connect.ts";
 import type { ExportFiles } from "../store/export-files.ts";
+import type { LateExports } from "../store/late-exports.ts";
 import type { Logger, Metrics } from "../telemetry.ts";
 import { startClosing } from "./closing.ts";
 import { type Surroundings, startEvidencing } from "./evidencing.ts";
@@ -44,6 +45,8 @@ export interface Background {
   reviewsOverdue(): number;
   /** What guards the log otherwise than at the start, and which logs did not pass their verification. */
   surroundings(): Surroundings;
+  /** Files that the service makes by itself, and that are not made, or not where they are to be. */
+  lateExports(): LateExports;
   /** Closes the appender; what was appended last is sealed and folded before this resolves. */
   stop(): Promise<void>;
 }
@@ -87,7 +90,7 @@ export function startBackground(options: Options): Background {
   const overseeing = startOverseeing({ ...options, sql, clock, signal });
   const evidencing = startEvidencing({ ...options, sql, clock, signal });
   const closing = startClosing({ ...sealer, ...options, signal });
-  const exporting = startExporting({ ...options, sql, clock, signal });
+  const exporting = startExporting({ ...sealer, ...options, signal });
   const expiring = startExpiring(options, signal);
   const crediting = startCrediting(options, signal);
   const waiting = startWaiting({ ...options, sql, clock, signal });
@@ -99,6 +102,7 @@ export function startBackground(options: Options): Background {
     anchors: witnessing.anchors,
     reviewsOverdue: overseeing.overdue,
     surroundings: evidencing.surroundings,
+    lateExports: exporting.late,
     stop: async () => {
       abort.abort();
       await Promise.all([
@@ -112,7 +116,7 @@ export function startBackground(options: Options): Background {
         overseeing.done,
         evidencing.done,
         closing,
-        exporting,
+        exporting.done,
         expiring,
         crediting,
         waiting,

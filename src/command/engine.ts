@@ -58,12 +58,11 @@ export function startEngine(options: {
 }): Engine {
   const { config, foundation, sql, behind, reader, quotaSql, live, webhook, log, clock, service } =
     options;
-  const { archive } = foundation;
+  const { archive, keys: held } = foundation;
   const hash = sha256;
   const random = (bytes: number): Uint8Array => new Uint8Array(randomBytes(bytes));
   const warn = (what: string) => (error: unknown) => log.warn({ err: error }, what);
-  const { serviceName } = config;
-  const keyring = openKeyring({ serviceName, held: foundation.keys, sql, clock });
+  const keyring = openKeyring({ serviceName: config.serviceName, held, sql, clock });
   const { signerFor } = keyring;
   const guard = openGuard({ archive, signerFor, clock, hash });
   const failed = warn("receipt, answered without");
@@ -84,6 +83,7 @@ export function startEngine(options: {
     anchors: () => background.anchors(),
     reviewsOverdue: () => background.reviewsOverdue(),
     surroundings: () => background.surroundings(),
+    lateExports: () => background.lateExports(),
     redis: live.state,
     ledger: () => quota.ledger.loaded(),
     stopsDropped: () => quota.stops.dropped(),

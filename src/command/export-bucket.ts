@@ -1,6 +1,5 @@
 /** An export into a bucket: streamed through, and there when all of it was as the manifest says. */
-import { encodeUtf8 } from "../core/text.ts";
-import { hashed } from "../flow/export/hashed.ts";
+import { hashed, whole } from "../flow/export/hashed.ts";
 import type { ShownExport } from "../flow/export/read.ts";
 import { type ExportFiles, ExportFilesError } from "../store/export-files.ts";
 import { openExports } from "../store/export-location.ts";
@@ -57,8 +56,4 @@ async function manifestAt(files: ExportFiles, path: string): Promise<string> {
     return "";
   }
   return Buffer.concat(chunks).toString();
-}
-
-async function* whole(text: string): AsyncGenerator<Uint8Array> {
-  yield encodeUtf8(text);
 }

@@ -6,12 +6,15 @@ import { CLOSING_SET } from "../flow/export/closing-set.ts";
 import { type Delivering, deliverDue } from "../flow/export/deliver.ts";
 import { expireDue } from "../flow/export/expire.ts";
 import { focus } from "../flow/export/focus.ts";
+import { lateExports } from "../flow/export/late.ts";
 import { makeLoop } from "../flow/export/make-loop.ts";
+import type { Notary } from "../flow/export/note.ts";
 import { askDue } from "../flow/export/schedule.ts";
 import { SOURCES } from "../flow/export/sources.ts";
 import type { ServiceVersion } from "../flow/log/announce.ts";
 import { connect } from "../store/connect.ts";
 import { openExports } from "../store/export-location.ts";
+import type { LateExports } from "../store/late-exports.ts";
 import type { Logger } from "../telemetry.ts";
 import { openTrouble, type Trouble } from "./trouble.ts";
 
@@ -20,18 +23,37 @@ const ROUND_MS = 5_000;
 /** One export is made and one is delivered at a time. */
 const HELD_MAX = 2;
 const END_SECONDS = 5;
+/** Between two looks at what is late: each goes over all that there is. */
+const LATE_MS = 60_000;
 
-type Options = Omit<Delivering, "holds" | "onFailure" | "open"> & {
-  writerUrl: string;
-  exports: ExportConfig;
-  random: Random;
-  service: ServiceVersion;
-  log: Logger;
-  /** Between two looks at what is due. */
-  roundMs?: number;
-};
+type Options = Omit<Delivering, "holds" | "onFailure" | "open"> &
+  Pick<Notary, "archive"> & {
+    writerUrl: string;
+    exports: ExportConfig;
+    random: Random;
+    service: ServiceVersion;
+    log: Logger;
+    /** Between two looks at what is due. */
+    roundMs?: number;
+  };
 
-export async function startExporting(options: Options): Promise<void> {
+export interface Exporting {
+  done: Promise<void>;
+  /** As of the last look, which is made first when a minute is over. */
+  late(): LateExports;
+}
+
+export function startExporting(options: Options): Exporting {
+  const trouble = openTrouble(options.log, "exports, late");
+  let late: LateExports = { failing: 0, undelivered: 0 };
+  const look = async (): Promise<void> => {
+    late = await lateExports(options);
+  };
+  const looking = rounds({ ...options, roundMs: LATE_MS }, trouble, look);
+  return { done: Promise.all([work(options), looking]).then(() => undefined), late: () => late };
+}
+
+async function work(options: Options): Promise<void> {
   const { log, service, writerUrl } = options;
   const holds = connect(writerUrl, { max: HELD_MAX, name: "minutebook-exports" });
   const making = openTrouble(log, "exports");

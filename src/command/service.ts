@@ -199,6 +199,7 @@ function servicesOf({
       ...{ sql, guard, rollups, sealLag, anchors },
       reviewsOverdue: background.reviewsOverdue,
       surroundings: background.surroundings,
+      lateExports: background.lateExports,
       signs: () => foundation.keys.available(),
       redis: flow.quota.live.state,
       migrations: migrationsFolder(),

@@ -1,6 +1,7 @@
 /** Is this process able to do its work, and what should an operator know besides? */
 import type { ProblemCode } from "../core/problem.ts";
 import type { Sql } from "../store/connect.ts";
+import type { LateExports } from "../store/late-exports.ts";
 import { countLogs } from "../store/logs.ts";
 import { requireCurrentSchema } from "../store/migrations.ts";
 import { assertServiceRole } from "../store/privileges.ts";
@@ -32,6 +33,8 @@ export interface Readiness {
   environment: { drift: number };
   /** How many logs did not pass when they were last verified by this process. */
   verification: { failed: number };
+  /** How many files that the service makes by itself are not made, or not where they are to be. */
+  exports: LateExports;
 }
 
 export type Redis = "up" | "away" | "none";
@@ -50,6 +53,7 @@ export interface Watching {
   redis: () => Redis;
   reviewsOverdue: () => number;
   surroundings: () => { drift: readonly string[]; failed: number };
+  lateExports: () => LateExports;
   /** The migrations' folder. */
   migrations: string;
 }
@@ -75,6 +79,7 @@ export async function ready(watching: Watching): Promise<Readiness> {
     reviews: { overdue: reviewsOverdue() },
     environment: { drift: drift.length },
     verification: { failed },
+    exports: watching.lateExports(),
   } as const;
   try {
     await assertServiceRole(sql);

@@ -193,13 +193,13 @@ export type ExpiredRow = Pick<ExportRow, "log" | "id" | "number" | "format" | "s
 
 /**
  * What has ended, after a number, the oldest first: asked for before an instant, not kept for good, and where it has
- * to be; or on a schedule, and failed before another one; or with names, of which one was erased since. What removes
+ * to be, or that has not come there by another one; or on a schedule, and failed before another one; or with names, of which one was erased since. What removes
  * those of a schedule lets them be asked for again.
  */
 export async function listExpired(
   sql: Reader,
   after: bigint,
-  before: { asked: Date; failed: Date },
+  before: { asked: Date; undelivered: Date; failed: Date },
   limit: number,
 ): Promise<ExpiredRow[]> {
   return await sql<ExpiredRow[]>`
@@ -207,7 +207,9 @@ export async function listExpired(
     from exports
     where number > ${after} and (
       not kept and asked_at < ${before.asked} and (
-        state = 'failed' or state = 'done' and (deliver_to is null or delivered_at is not null)
+        state = 'failed' or state = 'done' and (
+          deliver_to is null or delivered_at is not null or asked_at < ${before.undelivered}
+        )
       )
       or origin is not null and state = 'failed' and ended_at < ${before.failed}
       or state <> 'pending' and ${hasErased(sql)}

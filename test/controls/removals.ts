@@ -226,7 +226,7 @@ export const REMOVALS: readonly Removal[] = [
     control: "RT-2",
     what: "the file of an export with names stays where it is when its row is removed",
     file: "src/flow/export/expire.ts",
-    text: "await files.remove(keptAt(row), signal).catch(",
+    text: "await files.remove(path, signal).catch(",
     instead: "await Promise.resolve().catch(",
     test: "test/http/names.test.ts",
     title: "file that ",

@@ -52,7 +52,7 @@ function counting(seed: string): (bytes: number) => Uint8Array {
 
 /** The log key of the service that these tests stand for. */
 export const { signerFor, vkeyOf } = signersUnder("door.test", testKey(9));
-const HELD: HeldKeys = {
+export const HELD: HeldKeys = {
   checkpoint: [held(testKey(9))],
   receipt: [held(testKey(10))],
   available: () => true,

@@ -104,7 +104,7 @@ test("exports are asked for, made, delivered and removed on one connection, with
   onTestFinished(() => rm(folder, { recursive: true }));
   const holds = connect(house.database.urls.writer, { max: 1 });
   onTestFinished(() => holds.end());
-  const { clock, random } = desk.finishing;
+  const { archive, clock, random } = desk.finishing;
   const door = openDoor(sql, { archive: house.archive });
   house.doors.push(door);
   const abort = new AbortController();
@@ -113,6 +113,7 @@ test("exports are asked for, made, delivered and removed on one connection, with
   const files = folderExports(join(folder, "kept"));
   const working = {
     ...{
+      archive,
       sql,
       holds,
       files,

@@ -1,13 +1,14 @@
 /** Copies of exports go where the schedule says, each with its manifest, and its note as the last. */
 import type { Manifest } from "../../core/export/manifest.ts";
-import { encodeUtf8 } from "../../core/text.ts";
 import type { Sql } from "../../store/connect.ts";
 import type { ExportFiles } from "../../store/export-files.ts";
 import { isOvertaken, listUndelivered, setDelivered, setPending } from "../../store/exports.ts";
 import type { Clock } from "../clock.ts";
-import { hashed } from "./hashed.ts";
+import { hashed, whole } from "./hashed.ts";
 import { type Held, holding } from "./hold.ts";
-import { type Exports, fileName, keptAt, noteFor, parseManifest } from "./read.ts";
+import { keptAt } from "./kept.ts";
+import { noteFor } from "./note.ts";
+import { type Exports, fileName, parseManifest } from "./read.ts";
 
 export interface Delivering extends Exports {
   /** As writer, and no part of `sql`: whoever holds an export by one of these waits for one of those. */
@@ -43,11 +44,13 @@ type Failed = { error: unknown } | undefined;
 
 /** What another process has delivered since it was listed, or makes again, stays as it is. */
 async function copyHeld(delivering: Delivering, held: Held, away: Set<string>): Promise<Failed> {
-  const { clock, keyring, open, signal } = delivering;
+  const { clock, open, signal } = delivering;
   const { tx, row } = held;
   const { deliver_to: to, delivered_at, log, manifest } = row;
   if (to === null || manifest === null || delivered_at !== null) return undefined;
-  const note = await noteFor(keyring, row, manifest);
+  const note = await noteFor(delivering, row, manifest);
+  if (note === undefined)
+    return await again(held, new Damaged(`exports: of ${keptAt(row)} another manifest was signed`));
   const path = `${log}/${fileName(row)}`;
   const own = openOwn();
   const file = unlessErased(held, sound(delivering, held, parseManifest(manifest)));
@@ -60,14 +63,18 @@ async function copyHeld(delivering: Delivering, held: Held, away: Set<string>): 
   } catch (error) {
     if (error !== own.failure()) away.add(to);
     if (!(error instanceof Damaged)) throw error;
-    await setPending(tx, row);
-    return { error };
+    return await again(held, error);
   }
   await setDelivered(tx, row, new Date(clock.now()));
   return undefined;
 }
 
 class Damaged extends Error {}
+
+async function again({ tx, row }: Held, error: Damaged): Promise<Failed> {
+  await setPending(tx, row);
+  return { error };
+}
 
 /** Nobody is given other bytes under the note of these: a file that is damaged ends before it has a name there. */
 async function* sound(
@@ -110,8 +117,4 @@ function openOwn() {
       }
     },
   };
-}
-
-async function* whole(text: string): AsyncGenerator<Uint8Array> {
-  yield encodeUtf8(text);
 }

@@ -3,7 +3,7 @@ import type { Sql } from "../../store/connect.ts";
 import type { ExportFiles } from "../../store/export-files.ts";
 import { deleteExport, type ExpiredRow, listExpired } from "../../store/exports.ts";
 import type { Clock } from "../clock.ts";
-import { keptAt } from "./read.ts";
+import { keptAt, noteAt } from "./kept.ts";
 
 export interface Expiring {
   /** As writer. */
@@ -18,6 +18,8 @@ export interface Expiring {
 }
 
 const BATCH = 100;
+/** So many times as long is kept what its place does not take: it may never come back. */
+const UNDELIVERED = 2;
 /** Until what failed on a schedule is asked for again. */
 const FAILED_MS = 3_600_000;
 
@@ -25,7 +27,11 @@ const FAILED_MS = 3_600_000;
 export async function expireDue(expiring: Expiring): Promise<void> {
   const { sql, clock, keptMs, onFailure, signal } = expiring;
   const now = clock.now();
-  const before = { asked: new Date(now - keptMs), failed: new Date(now - FAILED_MS) };
+  const before = {
+    asked: new Date(now - keptMs),
+    undelivered: new Date(now - UNDELIVERED * keptMs),
+    failed: new Date(now - FAILED_MS),
+  };
   for (let after = 0n; ; ) {
     const rows = await listExpired(sql, after, before, BATCH);
     for (const row of rows) {
@@ -40,9 +46,11 @@ export async function expireDue(expiring: Expiring): Promise<void> {
 }
 
 async function expire({ sql, files, signal }: Expiring, row: ExpiredRow): Promise<void> {
-  await files.remove(keptAt(row), signal).catch((error: unknown) => {
-    // What failed has no file, nor perhaps a folder yet: it is asked for again all the same.
-    if (row.state !== "failed") throw error;
-  });
+  for (const path of [keptAt(row), noteAt(row)]) {
+    await files.remove(path, signal).catch((error: unknown) => {
+      // What failed has no file, nor perhaps a folder yet: it is asked for again all the same.
+      if (row.state !== "failed") throw error;
+    });
+  }
   await deleteExport(sql, row);
 }

@@ -1,5 +1,11 @@
 /** A file on its way is judged by its hash before whoever takes it gives it a name. */
 import { createHash } from "node:crypto";
+import { encodeUtf8 } from "../../core/text.ts";
+
+/** A file of a text. */
+export async function* whole(text: string): AsyncGenerator<Uint8Array> {
+  yield encodeUtf8(text);
+}
 
 /** The same chunks. `judge` gets their SHA-256 in base64 behind the last one; what it throws ends the write. */
 export async function* hashed(

@@ -5,9 +5,16 @@ import type { ExportName } from "../../core/export/tables.ts";
 import { Problem } from "../../core/problem.ts";
 import { encodeBase64 } from "../../core/text.ts";
 import { instantText } from "../../core/unit.ts";
+import { ArchiveError } from "../../store/archive.ts";
 import type { Sql, Transaction } from "../../store/connect.ts";
 import { type ExportFiles, ExportFilesError } from "../../store/export-files.ts";
-import { type ExportRow, endExport, readNewestDone, setProgress } from "../../store/exports.ts";
+import {
+  type Covering,
+  type ExportRow,
+  endExport,
+  readNewestDone,
+  setProgress,
+} from "../../store/exports.ts";
 import { listLogs } from "../../store/logs.ts";
 import { transact } from "../../store/transact.ts";
 import { limitTransaction } from "../../store/transaction.ts";
@@ -16,12 +23,15 @@ import { failureOf } from "../log/failure.ts";
 import { decodedAs } from "../usage/show.ts";
 import { signedHash } from "./closing-set.ts";
 import { contentOf } from "./content.ts";
+import { whole } from "./hashed.ts";
 import { type Held, holding } from "./hold.ts";
+import { keptAt, noteAt } from "./kept.ts";
 import { named } from "./named.ts";
-import { askedFor, keptAt } from "./read.ts";
+import { coveringOf, type Notary, signManifest } from "./note.ts";
+import { askedFor } from "./read.ts";
 import type { Source } from "./source.ts";
 
-export interface Making {
+export interface Making extends Notary {
   /** As writer. */
   sql: Sql;
   /** As writer, and no part of `sql`: whoever holds an export by one of these waits for one of those. */
@@ -41,6 +51,8 @@ const STATEMENT_MS = 3_600_000;
 const IDLE_MS = 600_000;
 /** Between two words of how far it is: each is a version of the row. */
 const PROGRESS_MS = 1_000;
+/** For so long whoever asked is kept waiting for what may pass. What a schedule asks for has nobody to ask again. */
+const WAIT_MS = 86_400_000;
 
 interface Made {
   bytes: bigint;
@@ -49,8 +61,8 @@ interface Made {
 
 /**
  * One that another process is making is left to it, and so is what has ended since it was listed; should that
- * process die, its lock goes with it. So nothing is ever half made: the file has its name when it is whole, and the
- * row its manifest when the file is there, before anybody else can have it.
+ * process die, its lock goes with it. So nothing is ever half made: the file has its name when it is whole, then its manifest
+ * is signed, and the row gets it when both are there, before anybody else can have them.
  *
  * @throws what kept it from being made: where that may pass, it still waits
  */
@@ -69,25 +81,37 @@ async function makeHeld(making: Making, held: Held): Promise<{ error: unknown } 
   const progress = openProgress(sql, row);
   let made: Made;
   try {
+    const covering = await coveringOf(making, sql, row);
     const work = (snapshot: Transaction): Promise<Made> =>
-      makeIn(snapshot, making, held, progress.told);
+      makeIn(snapshot, making, { ...held, covering }, progress.told);
     made = await transact(sql, work, "isolation level repeatable read read only").finally(
       progress.settled,
     );
+    await keepNote(making, held, made.manifest);
   } catch (error) {
-    const code = signal.aborted ? undefined : codeOf(error);
-    if (code === undefined) throw error;
-    await endExport(tx, row, { error: code }, new Date(clock.now()));
+    const isOver = row.origin === null && clock.now() - row.asked_at.getTime() >= WAIT_MS;
+    if (signal.aborted || (mayPass(error) && !isOver)) throw error;
+    await endExport(tx, row, { error: codeOf(error) }, new Date(clock.now()));
     return { error };
   }
   await endExport(tx, row, made, new Date(clock.now()));
   return undefined;
 }
 
+/** No snapshot waits for a signer. */
+async function keepNote(
+  { files, keyring, signal }: Making,
+  { row, whileHeld }: Held,
+  json: string,
+): Promise<void> {
+  const note = await signManifest(keyring, row, json);
+  await files.renew(noteAt(row), whileHeld(whole(note), signal), signal);
+}
+
 async function makeIn(
   tx: Transaction,
   { clock, files, generator, signal, sources }: Making,
-  { row, whileHeld }: Held,
+  { covering, row, whileHeld }: Held & { covering: Covering },
   told: (bytes: bigint) => void,
 ): Promise<Made> {
   await limitTransaction(tx, { statement: STATEMENT_MS, idle: IDLE_MS });
@@ -104,12 +128,12 @@ async function makeIn(
   const digest = createHash("sha256");
   let sha256 = "";
   let bytes = 0n;
-  await files.write(keptAt(row), hashed(), signal);
+  await files.renew(keptAt(row), hashed(), signal);
   const { rows, totals } = await content.figures();
   const manifest: Manifest = {
     as_of: String(asOf),
     bytes: String(bytes),
-    checkpoint: { root: encodeBase64(row.checkpoint_root), size: String(row.checkpoint_size) },
+    checkpoint: { root: encodeBase64(covering.root), size: String(covering.size) },
     columns: sheet.columns.map((column) => column.name),
     created_at: instantText(clock.now()),
     ...{ format, generator, log, name, parameters, totals },
@@ -158,16 +182,20 @@ async function instanceOf(tx: Transaction, log: string): Promise<Manifest["insta
   return { platform, unique_id };
 }
 
-/** What failed so still waits. */
+/** What failed so is tried again. Whatever else there is would be the same again, so that it is said. */
 export function mayPass(error: unknown): boolean {
-  return codeOf(error) === undefined;
+  if (error instanceof ExportFilesError) return error.code !== "no-room";
+  if (error instanceof Problem) return error.status === UNAVAILABLE;
+  return error instanceof ArchiveError || failureOf(error) === "later";
 }
 
-/** Undefined for what may pass. Whatever else there is would be the same again, so that it is said. */
-function codeOf(error: unknown): string | undefined {
-  if (error instanceof ExportFilesError) return error.code === "no-room" ? error.code : undefined;
-  if (error instanceof Problem) return error.code;
-  return failureOf(error) === "later" ? undefined : "internal";
+const UNAVAILABLE = 503;
+
+function codeOf(error: unknown): string {
+  const isKnown =
+    error instanceof ExportFilesError || error instanceof ArchiveError || error instanceof Problem;
+  if (isKnown) return error.code;
+  return mayPass(error) ? "busy" : "internal";
 }
 
 /**

@@ -1,14 +1,21 @@
 /** What became of exports: where each stands, its manifest under the log's keys, and its bytes. */
-import { exportText, Manifest, Parameters } from "../../core/export/manifest.ts";
+import { Manifest, Parameters } from "../../core/export/manifest.ts";
 import type { ExportName, Format } from "../../core/export/tables.ts";
 import { parseCanonical } from "../../core/json.ts";
 import { Problem } from "../../core/problem.ts";
 import { decodeBase64, encodeHex, encodeUtf8 } from "../../core/text.ts";
 import type { Sql } from "../../store/connect.ts";
 import { type ByteRange, type ExportFiles, ExportFilesError } from "../../store/export-files.ts";
-import { type ExportRow, isOvertaken, listExports, readExport } from "../../store/exports.ts";
+import {
+  type ExportRow,
+  isOvertaken,
+  listExports,
+  readExport,
+  setPending,
+} from "../../store/exports.ts";
 import type { Keyring } from "../key/keyring.ts";
-import { signText } from "../key/sign-text.ts";
+import { keptAt } from "./kept.ts";
+import { noteFor } from "./note.ts";
 
 export interface OfExport {
   log: string;
@@ -81,11 +88,6 @@ function kindOf(prices: string | undefined): string {
 /** Hexadecimal, of a price list's hash: enough to tell those of one house apart. */
 const LIST_DIGITS = 8;
 
-/** Where the service keeps it. */
-export function keptAt({ log, id, format }: Pick<ExportRow, "log" | "id" | "format">): string {
-  return `${log}/${id}.${format}`;
-}
-
 const PAGE = 500;
 /** Above every number that a row can have. */
 const ANY_NUMBER = 2n ** 63n - 1n;
@@ -122,14 +124,17 @@ export async function manifestJson(exports: Exports, of: OfExport): Promise<stri
   return manifestIn(await found(exports, of));
 }
 
-/** @throws Problem as `manifestJson`, and `signer-unavailable`, `busy` */
+/**
+ * Of a manifest that is not what was signed when the file was made there is none: it is made again.
+ *
+ * @throws Problem as `manifestJson`, and `exports-unavailable`, `signer-unavailable`, `busy`
+ */
 export async function manifestNote(exports: Exports, of: OfExport): Promise<string> {
   const row = await found(exports, of);
-  return await noteFor(exports.keyring, row, manifestIn(row));
-}
-
-export async function noteFor(keyring: Keyring, row: ExportRow, json: string): Promise<string> {
-  return await signText(keyring, row.log, (origin) => exportText(origin, row.name, json));
+  const note = await noteFor(exports, row, manifestIn(row)).catch(unavailable);
+  if (note !== undefined) return note;
+  await setPending(exports.sql, row);
+  throw new Problem("export-pending");
 }
 
 export interface ExportFile {

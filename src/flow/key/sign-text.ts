@@ -13,7 +13,7 @@ import { inForce } from "./standing.ts";
  * @throws Problem `not-found`, `signer-unavailable`, `busy`
  */
 export async function signText(
-  keyring: Keyring,
+  keyring: Pick<Keyring, "standing">,
   log: string,
   textOf: (origin: string) => string,
 ): Promise<string> {

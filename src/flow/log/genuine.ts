@@ -22,7 +22,7 @@ export type GenuineCheckpoint = Omit<Checkpoint, "origin"> & { note: string };
  * @throws ArchiveError `archive-unavailable`; Problem `signer-unavailable`
  */
 export async function genuineCheckpoint(
-  { archive, signerFor }: Proven,
+  { archive, signerFor }: Pick<Proven, "signerFor"> & { archive: Pick<Archive, "get"> },
   sql: Sql | Transaction,
   log: string,
   size: bigint,

@@ -11,7 +11,8 @@ import type { Sql, Transaction } from "../../store/connect.ts";
 import type { ExportFiles } from "../../store/export-files.ts";
 import { type ExportRow, readExportBy } from "../../store/exports.ts";
 import { CLOSING_SET } from "../export/closing-set.ts";
-import { keptAt, unavailable } from "../export/read.ts";
+import { keptAt } from "../export/kept.ts";
+import { unavailable } from "../export/read.ts";
 import { closingOrigin } from "../export/schedule.ts";
 import { FIGURES, type Figure, type Figures, type Leg } from "./leg.ts";
 

@@ -28,6 +28,7 @@ export const Readiness = exactly<ready.Readiness>()(
     reviews: z.strictObject({ overdue: Count }),
     environment: z.strictObject({ drift: Count }),
     verification: z.strictObject({ failed: Count }),
+    exports: z.strictObject({ failing: Count, undelivered: Count }),
   }),
 );
 

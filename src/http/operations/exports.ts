@@ -43,7 +43,7 @@ export const EXPORTS = {
   "GET /v1/exports/:log/:export/manifest.note": {
     summary: "The manifest's hash, signed by the log's keys",
     success: { 200: text(Note) },
-    problems: [...UNMADE, "signer-unavailable"],
+    problems: [...UNMADE, "exports-unavailable", "signer-unavailable"],
   },
   "GET /v1/exports/:log/:export/file": {
     summary: "The file, or with Range what of it is missing",

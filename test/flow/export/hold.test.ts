@@ -10,6 +10,7 @@ import { expireDue } from "../../../src/flow/export/expire.ts";
 import { make } from "../../../src/flow/export/make.ts";
 import { exportFile } from "../../../src/flow/export/read.ts";
 import type { Source } from "../../../src/flow/export/source.ts";
+import type { ByteRange } from "../../../src/store/export-files.ts";
 import { openExports } from "../../../src/store/export-location.ts";
 import { type ExportRow, readExport } from "../../../src/store/exports.ts";
 import { eraseName, putNames } from "../../../src/store/names.ts";
@@ -130,6 +131,13 @@ async function* cutBehind<T>(items: AsyncIterable<T>, cut: () => Promise<void>) 
   await cut();
 }
 
+/** As files are kept, but for the reading of what is no note. */
+function fileRead(read: Delivering["files"]["read"]): Delivering["files"] {
+  const { files } = desk.making;
+  const isNote = (path: string): boolean => path.endsWith(".note");
+  return { ...files, read: (path, range) => (isNote(path) ? files : { read }).read(path, range) };
+}
+
 test("a copy that takes longer than a process may be stopped is delivered, and once", async () => {
   const to = await mkdtemp(join(tmpdir(), "minutebook-slow-"));
   const row = await listed();
@@ -138,8 +146,8 @@ test("a copy that takes longer than a process may be stopped is delivered, and o
   const idleMs = 400;
   const taken: number[] = [];
   const { files } = desk.making;
-  const slow: Delivering["files"] = { ...files, read: (path, range) => slowly(path, range) };
-  async function* slowly(path: string, { from, to: end }: { from: number; to: number }) {
+  const slow = fileRead(slowly);
+  async function* slowly(path: string, { from, to: end }: ByteRange) {
     const begun = performance.now();
     const middle = Math.floor(end / 2);
     yield* files.read(path, { from, to: middle });
@@ -170,9 +178,9 @@ test("what may have a name that was erased is given to nobody, from before its l
   const name = { kind: "namespace", id: "7" } as const;
   await putNames(desk.sql, desk.log, [{ ...name, name: "Acme" }]);
   const { files } = desk.making;
-  const erasing: Delivering["files"] = { ...files, read: (...asked) => eraseBehind(asked) };
-  async function* eraseBehind(asked: Parameters<Delivering["files"]["read"]>) {
-    yield* files.read(...asked);
+  const erasing = fileRead(eraseBehind);
+  async function* eraseBehind(path: string, range: ByteRange) {
+    yield* files.read(path, range);
     await eraseName(desk.sql, { ...name, log: desk.log }, new Date(desk.door.now));
   }
   const failures: unknown[] = [];

@@ -129,7 +129,7 @@ test("killed with -9 in the middle, it is made by another process to the same by
   const of = { log: desk.log, id };
   const child = spawn(
     process.execPath,
-    [PROCESS, desk.house.database.urls.writer, desk.folder, "stalled"],
+    [PROCESS, desk.house.database.urls.writer, desk.house.archive, desk.folder, "stalled"],
     {
       stdio: ["ignore", "pipe", "inherit"],
     },
@@ -250,8 +250,8 @@ test("50,000 rows, of a kilobyte each, are made in a heap that could not hold th
   const child = spawn(
     process.execPath,
     [
-      ...["--max-old-space-size=40", PROCESS, desk.house.database.urls.writer, desk.folder],
-      ...["long", "50000"],
+      ...["--max-old-space-size=40", PROCESS, desk.house.database.urls.writer],
+      ...[desk.house.archive, desk.folder, "long", "50000"],
     ],
     { stdio: ["ignore", "pipe", "inherit"] },
   );

@@ -10,6 +10,7 @@ import { parseManifest } from "../../../src/flow/export/read.ts";
 import type { Origin, Source } from "../../../src/flow/export/source.ts";
 import type { Keyring } from "../../../src/flow/key/keyring.ts";
 import { seal } from "../../../src/flow/log/seal.ts";
+import { folderArchive } from "../../../src/store/archive-folder.ts";
 import type { Sql } from "../../../src/store/connect.ts";
 import { folderExports } from "../../../src/store/export-files-folder.ts";
 import { readExport } from "../../../src/store/exports.ts";
@@ -98,11 +99,12 @@ export async function openDesk(): Promise<Desk> {
   const root = await mkdtemp(join(tmpdir(), "minutebook-exporting-"));
   const folder = join(root, "exports");
   const { keyring, random } = door;
+  const archive = folderArchive(house.archive);
   let counter = 0;
   return {
     ...{ house, door, sql, log, folder },
     making: {
-      ...{ sql, holds: sql, keyring, random, files: folderExports(folder) },
+      ...{ sql, holds: sql, archive, keyring, random, files: folderExports(folder) },
       ...{ sources: { entries: leaves }, clock: { now: () => door.now }, generator: "test 1" },
       signal: new AbortController().signal,
     },

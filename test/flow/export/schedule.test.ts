@@ -6,6 +6,7 @@ import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test, vi } fro
 import { startExporting } from "../../../src/command/exporting.ts";
 import { type Delivering, deliverDue } from "../../../src/flow/export/deliver.ts";
 import { expireDue } from "../../../src/flow/export/expire.ts";
+import { lateExports } from "../../../src/flow/export/late.ts";
 import { make } from "../../../src/flow/export/make.ts";
 import { parseManifest } from "../../../src/flow/export/read.ts";
 import { askDue, Rule, type Scheduling } from "../../../src/flow/export/schedule.ts";
@@ -194,7 +195,7 @@ test("a place that never answers keeps nothing from being asked for, and no proc
   silent.fault = () => "silent";
   const stop = new AbortController();
   const rules = [Rule.parse({ ...RULE, every: "month_closed", to: silent.url })];
-  const running = startExporting({
+  const { done } = startExporting({
     ...{ ...desk.making, signal: stop.signal, roundMs: 10, log: openLog("silent") },
     writerUrl: desk.house.database.urls.writer,
     exports: { url: undefined, keptMs: DAY_MS, rules, prices: undefined },
@@ -206,7 +207,7 @@ test("a place that never answers keeps nothing from being asked for, and no proc
   const again = () => desk.sql`select from exports where origin like 'closing/%'`;
   await vi.waitUntil(async () => (await again()).length > 0, { timeout: 20_000 });
   stop.abort();
-  await running;
+  await done;
   expect(await desk.sql`select from exports where delivered_at is not null`).toEqual([]);
 });
 
@@ -228,7 +229,7 @@ test("what is not kept goes when its time is over, the file before its row; what
   expect(await listed()).toHaveLength(2);
   for (const _ of [1, 2]) await expireDue(kept);
   expect(await listed()).toMatchObject([{ name: "account_map" }]);
-  expect(await files()).toBe(before - 1);
+  expect(await files(), "with its note").toBe(before - 2);
 });
 
 test("one file that cannot be removed keeps no other from its end", async () => {
@@ -260,6 +261,23 @@ test("a copy whose place is away for longer than files are kept is delivered all
   expect(await listed()).toEqual([]);
 });
 
+test("a place that never comes back is told of after a day, and no day's file waits twice its time", async () => {
+  const to = join(target, "gone", "exports");
+  await askDue(scheduling(["day", "month_closed"].map((every) => ({ ...RULE, every, to }))));
+  await makeAll();
+  const kept = { ...delivering([]), keptMs: DAY_MS };
+  for (const [ms, undelivered, left] of [
+    [DAY_MS, 0, 2],
+    [2 * DAY_MS, 2, 2],
+    [2 * DAY_MS + 1, 1, 1],
+  ] as const) {
+    desk.door.now = start + ms;
+    await expireDue(kept);
+    expect(await listed()).toHaveLength(left);
+    expect(await lateExports(desk.making)).toEqual({ failing: 0, undelivered });
+  }
+});
+
 test("what failed on a schedule is asked for again after an hour; what waits is left alone", async () => {
   const set = scheduling([], ["account_map"]);
   await askDue(set);
@@ -268,12 +286,14 @@ test("what failed on a schedule is asked for again after an hour; what waits is 
   desk.door.now += 2 * DAY_MS;
   await expireDue(kept);
   expect(await listed()).toHaveLength(1);
+  expect(await lateExports(desk.making)).toMatchObject({ failing: 1 });
   const [row] = await listPending(desk.sql, 0n, 1);
   if (row === undefined) throw new Error("nothing waits");
   await expect(make(desk.making, row)).rejects.toThrow("nothing makes account_map");
   await expireDue(kept);
   await askDue(set);
   expect(await desk.sql`select state from exports`).toEqual([{ state: "failed" }]);
+  expect(await lateExports(desk.making), "said for as long").toMatchObject({ failing: 1 });
   desk.door.now += 3_600_001;
   await expireDue(kept);
   await askDue(set);

@@ -247,10 +247,11 @@ test("a month closes with one making of its files; whoever finds it without its 
 
 /** As somebody is given it who asks for it. */
 async function given(file: NewExport): Promise<string> {
-  const { sql, clock, random } = desk.finishing;
+  const { archive, sql, clock, random } = desk.finishing;
+  const { keyring } = desk;
   const { signal } = new AbortController();
   const exporting = { holds: sql, files: folderExports(folder), sources: SOURCES, signal };
-  const making = { sql, clock, random, generator: "test 1", ...exporting };
+  const making = { archive, keyring, sql, clock, random, generator: "test 1", ...exporting };
   return await outcomeOf(making, desk.log, file);
 }
 
@@ -278,7 +279,7 @@ test("neither rows nor files of a month are made again from entries that give an
     await tx`update entries set project_id = 52 where log = ${desk.log} and job_id = 5`;
     await tx`alter table entries enable always trigger entries_append_only`;
   });
-  await expect(desk.finish()).rejects.toThrow(`rows: exports of ${OCTOBER} is not what was signed`);
+  await expect(desk.finish()).rejects.toThrow(`rows: ${OCTOBER}: exports is not what was signed`);
   const before = await readdir(join(folder, desk.log));
   const { closing } = (await closedEntry(OCTOBER)).body;
   const portal = { name: "portal", format: "csv", month: OCTOBER } as const;

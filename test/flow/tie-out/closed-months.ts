@@ -84,8 +84,10 @@ async function closed(desk: MonthDesk, month: string, at: string): Promise<void>
 
 /** The files of closed months, as a service makes them by itself. */
 async function makeAll(desk: MonthDesk, files: ExportFiles): Promise<void> {
-  const { sql, clock, random } = desk.finishing;
-  const making = { sql, clock, random, generator: "test 1", signal: new AbortController().signal };
+  const { archive, clock, random, sql } = desk.finishing;
+  const { signal } = new AbortController();
+  const { keyring } = desk;
+  const making = { archive, clock, keyring, random, sql, generator: "test 1", signal };
   await askDue({ ...making, rules: [], closingSet: CLOSING_SET });
   for (const row of await listPending(sql, 0n, 100)) {
     await make({ ...making, holds: sql, files, sources: SOURCES }, row);
