@@ -1,8 +1,11 @@
 /** Table `reconcile_marks`: how far each log was looked at, by part; and who is looking. */
 import type { Sql, Transaction } from "./connect.ts";
 
-/** `population`: against the platform's jobs. `watch`: for what is strange in the log alone. */
-type ReconcilePart = "population" | "watch";
+/**
+ * `population`: against the platform's jobs. `watch`: for what is strange in the log alone. `sources`: for days of
+ * which a source has not said how many events it sent; it is looked at with `watch`.
+ */
+type ReconcilePart = "population" | "watch" | "sources";
 
 /** From now on this part of the log is looked at, from its beginning. */
 export async function startMark(

@@ -1,7 +1,9 @@
 /** Entries of a day, found by halving: instants never run backwards along a log. */
 import type { Transaction } from "./connect.ts";
 
-export type SourcedKind = "quota" | "pack" | "project_class" | "account";
+/** What systems may change without a person. */
+export const SOURCED_KINDS = ["quota", "pack", "project_class", "account"] as const;
+export type SourcedKind = (typeof SOURCED_KINDS)[number];
 
 /** Index of the first entry that is not before the instant; the size where there is none. */
 export async function indexAt(

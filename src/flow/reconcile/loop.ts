@@ -8,6 +8,7 @@ import { notice } from "./notice.ts";
 import { enlistRunners, type Pulling, pullStep } from "./pull.ts";
 import { isCaughtUp, watch } from "./watch.ts";
 import { watchKeys } from "./watch-keys.ts";
+import { watchSources } from "./watch-sources.ts";
 
 export interface ReconcilingPlatforms extends Matching {
   pulling: Omit<Pulling, keyof Matching | "signal">;
@@ -96,6 +97,7 @@ async function watchAll(loop: ReconcilingPlatforms): Promise<void> {
     const keys = await watchKeys({ ...loop, graceMs: loop.bounds.grace_ms }, log);
     found.opened += keys.opened;
     found.healed += keys.healed;
+    found.opened += await watchSources({ ...loop, graceMs: loop.bounds.grace_ms }, log);
     loop.observer.reconciled(found);
   });
 }
