@@ -98,3 +98,33 @@ test("a cut-off that is withdrawn while it is being closed closes nothing", asyn
   expect(ofKind(await desk.entries(), "month_closed")).toEqual([]);
   expect(await desk.close(OCTOBER)).toEqual(["done"]);
 });
+
+test("of two processes that have both made a month's files one closes it, and both go by its entry", async () => {
+  const desk = await openDesk(house, "together", { since: SINCE });
+  await desk.account("");
+  const build = { job: "1", namespace: "7", minutes: 1, finished: "2026-10-20T11:00:00.000Z" };
+  expect(await desk.build(build)).toBe("accepted");
+  desk.at("2026-11-04T00:00:00.000Z");
+  await desk.attest();
+  await desk.cover(`${OCTOBER}T00:00:00.000Z`, `${NOVEMBER}T00:00:00.000Z`);
+  expect(await desk.close(OCTOBER)).toEqual(["done"]);
+  await desk.settle();
+  const waiting: (() => void)[] = [];
+  const closing = [desk.finishing.appender, house.open().appender].map(async (appender) => {
+    const control: typeof appender.control = async (...asked) => {
+      await new Promise<void>((go) => {
+        if (waiting.push(go) === 2) for (const each of waiting) each();
+      });
+      return await appender.control(...asked);
+    };
+    return await finish({ ...desk.finishing, appender: { ...appender, control } }, desk.log);
+  });
+  const [one, other] = await Promise.all(closing);
+  const [entry, ...others] = ofKind(await desk.entries(), "month_closed");
+  expect(others).toEqual([]);
+  for (const finished of [one, other]) {
+    expect(finished?.receipt?.index).toBe(entry?.index);
+    expect(finished?.exports).toEqual(entry?.body.exports);
+  }
+  expect(JSON.parse(await desk.statement(OCTOBER)).exports).toEqual(entry?.body.exports);
+});
