@@ -6,7 +6,7 @@ import { openArchive } from "../../src/store/archive-location.ts";
 import { openS3Archive } from "../../src/store/archive-s3.ts";
 import { PATIENCE as OURS } from "../../src/store/s3-objects.ts";
 import { type Fault, type S3Server, startS3 } from "../s3.ts";
-import { PATIENCE, s3Place } from "./archives.ts";
+import { IMPATIENCE, PATIENCE, s3Place } from "./archives.ts";
 
 const LOG = "0123456789abcdef0123456789abcdef";
 const TILE = `${LOG}/tile/0/000`;
@@ -68,13 +68,14 @@ describe("before anything is written", () => {
   });
 });
 
-describe("a network that fails", () => {
-  const FAULTS: Fault[] = [503, 500, 409, "lost", "silent"];
+const FAULTS: Fault[] = [503, 500, 409, "lost", "silent"];
 
+describe("a network that fails", () => {
   test.each<Fault>([...FAULTS, "cut"])(
     "once (%s) is got over by asking again",
     async (fault) => {
-      const { server: store, archive } = await opened();
+      const { server: store } = await s3Place();
+      const archive = await openS3Archive(store.url, fault === "silent" ? IMPATIENCE : PATIENCE);
       for (const path of [TILE, CHECKPOINT]) {
         store.fault = once(fault);
         await archive.put([{ path, bytes }]);
@@ -96,8 +97,7 @@ describe("a network that fails", () => {
       const place = await s3Place();
       const url = place.server.url;
       const isSilent = fault === "silent";
-      const limits = { attemptMs: isSilent ? 200 : 20_000, totalMs: 60_000 };
-      const archive = await openS3Archive(url, { ...PATIENCE, ...limits });
+      const archive = await openS3Archive(url, isSilent ? IMPATIENCE : PATIENCE);
       place.server.fault = () => fault;
       const before = place.server.asked.length;
       await expect(archive.get(TILE)).rejects.toMatchObject(unavailable);
