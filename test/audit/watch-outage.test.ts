@@ -32,7 +32,7 @@ async function address(lie?: Lie): Promise<Shown> {
 function options(urls: string[], at = 0): LookOptions {
   const trust = { vkeys: [vkey()], hash: sha256, verify: verifyNow, log: LOG_ID, origin: ORIGIN };
   const memory = new WatchState(state, LOG_ID, trust);
-  const asking = { ...trust, urls, monitors: [], pause: async () => {}, timeoutMs: 500 };
+  const asking = { ...trust, urls, monitors: [], pause: async () => {} };
   return { ...asking, state: memory, now: () => at };
 }
 
