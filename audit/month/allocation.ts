@@ -65,12 +65,12 @@ function packOf({ amount, index }: Terms["drawn"][number]): AllocationLine["pack
   return { drawn: writeMicro(amount), pack: String(index) };
 }
 
-function split({ bills, limit, unlimited }: Terms, amount: bigint): Figures {
+function split({ cap, limit, unlimited }: Terms, amount: bigint): Figures {
   if (unlimited && amount > 0n) return { included: amount, overage: 0n, absorbed: 0n };
   const included = amount < limit ? above(amount) : limit;
   const rest = amount - included;
-  const charged = bills || amount < 0n;
-  return { included, overage: charged ? rest : 0n, absorbed: charged ? 0n : rest };
+  const overage = cap !== undefined && cap < rest ? cap : rest;
+  return { included, overage, absorbed: rest - overage };
 }
 
 function drawnOf({ drawn }: Terms): bigint {

@@ -11,7 +11,8 @@ export type Version = Body<"pack"> & { index: bigint };
 export interface Terms {
   /** In 10⁻⁶ compute-milliseconds. */
   limit: bigint;
-  bills: boolean;
+  /** The most that is charged beyond the limit; undefined: whatever it is. */
+  cap: bigint | undefined;
   unlimited: boolean;
   /** By the index of the version that counts, in the order in which they were drawn. */
   drawn: { index: bigint; amount: bigint }[];
@@ -51,7 +52,7 @@ export class Quota {
     const minutes = BigInt(limit?.monthly_minutes ?? 0) * MINUTE;
     const valid = this.#valid(month);
     const unlimited = minutes === 0n && valid.length === 0;
-    const terms = { limit: minutes, bills: limit?.beyond === "bill", unlimited };
+    const terms = { limit: minutes, cap: capOf(limit), unlimited };
     const whole = { ...terms, drawn: this.#draw(valid, above(used) - minutes) };
     this.#months.set(month, whole);
     return whole;
@@ -98,6 +99,11 @@ export class Quota {
     }
     return drawn;
   }
+}
+
+function capOf(limit: Limit | undefined): bigint | undefined {
+  if (limit?.beyond !== "bill") return 0n;
+  return limit.cap === "" ? undefined : BigInt(limit.cap) * MINUTE;
 }
 
 export function above(amount: bigint): bigint {

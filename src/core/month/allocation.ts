@@ -23,7 +23,7 @@ export interface Share {
   /** By the index of the version that counts, in the order in which they were drawn. */
   readonly packs: readonly { readonly index: bigint; readonly drawn: bigint }[];
   readonly overage: bigint;
-  /** Ran beyond a limit that stops, within its grace: charged to nobody. */
+  /** Ran beyond what the limit lets be charged, its grace or the last moments above its cap: nobody is charged. */
   readonly absorbed: bigint;
   readonly not_billable: bigint;
 }
@@ -76,7 +76,8 @@ function split(
   const minutes = (limit?.monthly_minutes ?? 0n) * MINUTE;
   const included = unlimited || amount < minutes ? amount : minutes;
   const rest = amount - included;
-  return beyond === "bill"
-    ? { included, overage: rest, absorbed: 0n }
-    : { included, overage: 0n, absorbed: rest };
+  if (beyond !== "bill") return { included, overage: 0n, absorbed: rest };
+  const most = limit?.cap === undefined ? rest : limit.cap * MINUTE;
+  const overage = rest < most ? rest : most;
+  return { included, overage, absorbed: rest - overage };
 }

@@ -50,6 +50,7 @@ const STEP = fc.record({
   duration: fc.integer({ min: 1, max: 400_000 }).map(String),
   minutes: MINUTES,
   bills: fc.boolean(),
+  cap: fc.constantFrom("", "0", "1", "2"),
 });
 
 test("whatever comes in whatever order, two implementations give one allocation", async () => {
@@ -59,7 +60,7 @@ test("whatever comes in whatever order, two implementations give one allocation"
       const months = [FIRST, SECOND, "2027-01-01"];
       let version = 1;
       let usage = "";
-      for (const { bills, duration, kind, minutes, namespace } of [...steps, ...CLOSE]) {
+      for (const { bills, cap, duration, kind, minutes, namespace } of [...steps, ...CLOSE]) {
         version += 1;
         const [month = ""] = months;
         const source_version = String(version);
@@ -76,7 +77,7 @@ test("whatever comes in whatever order, two implementations give one allocation"
         if (kind === "quota") {
           const effective_from = new Date(Date.parse(log.at) + 1).toISOString();
           const terms = { ...limit(namespace, minutes, source_version), effective_from };
-          log.write("quota", { ...terms, beyond: bills ? "bill" : "stop" });
+          log.write("quota", { ...terms, ...(bills && { beyond: "bill", cap }) });
         }
         if (kind === "pack") {
           const pack_id = `${namespace}-${minutes}`;
@@ -104,7 +105,7 @@ test("whatever comes in whatever order, two implementations give one allocation"
 });
 
 const CLOSE = [
-  { kind: "close", namespace: "1", duration: "1", minutes: "1", bills: false },
+  { kind: "close", namespace: "1", duration: "1", minutes: "1", bills: false, cap: "" },
 ] as const;
 
 /** What an honest service would not have cut off. */

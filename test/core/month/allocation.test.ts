@@ -21,14 +21,16 @@ const NOTHING: Parts = { included: 0n, overage: 0n, absorbed: 0n };
 
 /** One quarter of a minute more, or less, of a month whose packs are drawn already. */
 function step({ included, overage, absorbed }: Parts, terms: Terms, sign: number): Parts {
-  const rest = terms.bills ? "overage" : "absorbed";
   const parts = { included, overage, absorbed };
   if (sign > 0) {
     if (overage < 0n) parts.overage += TOKEN;
     else if (terms.unlimited || included < terms.limit) parts.included += TOKEN;
-    else parts[rest] += TOKEN;
-  } else if (parts[rest] > 0n) {
-    parts[rest] -= TOKEN;
+    else if (terms.cap === undefined || overage < terms.cap) parts.overage += TOKEN;
+    else parts.absorbed += TOKEN;
+  } else if (absorbed > 0n) {
+    parts.absorbed -= TOKEN;
+  } else if (overage > 0n) {
+    parts.overage -= TOKEN;
   } else if (included > 0n) {
     parts.included -= TOKEN;
   } else {
@@ -40,13 +42,15 @@ function step({ included, overage, absorbed }: Parts, terms: Terms, sign: number
 interface Terms {
   limit: bigint;
   unlimited: boolean;
-  bills: boolean;
+  /** The most that is charged beyond the limit. */
+  cap: bigint | undefined;
 }
 
 function termsOf(facts: QuotaFacts, month: string): Terms {
   const { beyond, limit, unlimited } = quotaOfMonth(facts, month);
   const minutes = (limit?.monthly_minutes ?? 0n) * 4n * TOKEN;
-  return { limit: minutes, unlimited, bills: beyond === "bill" };
+  const most = limit?.cap === undefined ? undefined : limit.cap * 4n * TOKEN;
+  return { limit: minutes, unlimited, cap: beyond === "bill" ? most : 0n };
 }
 
 /** Signed quarters of a minute, by usage month. */

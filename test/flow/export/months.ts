@@ -42,6 +42,7 @@ const Choices = fc.record({
   reason: fc.constantFrom("", "", "script_failure", "runner_system_failure"),
   minutes: fc.constantFrom("0", "1", "7", "30"),
   beyond: fc.constantFrom("stop" as const, "bill" as const),
+  cap: fc.constantFrom("", "0", "2"),
   month: fc.constantFrom(...MONTHS),
   usage: fc.option(fc.nat(30), { nil: undefined }),
   amount: fc.bigInt({ min: -(10n ** 12n), max: 10n ** 11n }),
@@ -91,7 +92,8 @@ export class Telling {
     else if (choice.kind === "adjust") this.#adjust(choice);
     else if (choice.kind === "card") this.#card(`${choice.project}/7`);
     else if (choice.kind === "limit") {
-      const limit = { namespace_id, source_version, beyond, monthly_minutes: minutes };
+      const cap = beyond === "bill" ? choice.cap : "";
+      const limit = { namespace_id, source_version, beyond, cap, monthly_minutes: minutes };
       ledger.append("quota", { ...LIMIT, ...limit });
     } else if (choice.kind === "pack") {
       const pack = {
