@@ -232,6 +232,8 @@ test("a run whose lines were lost finds them anew, and one whose list was lost w
   const { namespaces_sha256 } = await uploadNamespaces(crediting, log, { namespaces });
   const index = await begin(crediting, log, { form: "zero_rate", namespaces_sha256 });
   await forget();
+  await owner`update namespace_lists set namespaces = '{1,2}' where log = ${log}`;
+  await expect(whole(crediting, log, index)).rejects.toMatchObject({ code: "no-preview" });
   await owner`delete from namespace_lists where log = ${log}`;
   await expect(whole(crediting, log, index)).rejects.toMatchObject({ code: "invalid-request" });
   await uploadNamespaces(crediting, log, { namespaces });

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { TYP } from "../../../src/core/report.ts";
 import { finish } from "../../../src/flow/month/finish.ts";
 import { take } from "../../../src/flow/reconcile/take.ts";
+import { refreshViews } from "../../../src/store/rollups.ts";
 import { jwk, kidOf, NOW, REVOCATION } from "../../core/history.ts";
 import { closeHouse, type House, ofKind, openHouse, sign } from "../door.ts";
 import { type MonthDesk, openDesk } from "./desk.ts";
@@ -208,6 +209,24 @@ test("what comes up between cut-off and closing keeps the month from being close
   await desk.resolveBreak(String(found?.index));
   await desk.settle();
   expect(await desk.finish()).toMatchObject({ missing: [] });
+});
+
+test("a month waits while the views show something else than its entries give", async () => {
+  const desk = await october("shown otherwise");
+  await desk.attest();
+  await coverOctober(desk);
+  expect(await desk.close(OCTOBER)).toEqual(["done"]);
+  await desk.settle();
+  const { superuser, writer } = house.database;
+  const shift = async (jobs: number): Promise<void> => {
+    await superuser`update usage_buckets set jobs = jobs + ${jobs} where log = ${desk.log}`;
+    await writer.begin(refreshViews);
+  };
+  await shift(1);
+  const missing = ["rollups: they are not equal to a recount"];
+  expect(await desk.finish()).toEqual({ month: OCTOBER, missing });
+  await shift(-1);
+  expect(await desk.finish()).toMatchObject({ month: OCTOBER, missing: [] });
 });
 
 test("a delay that did not hold at the cut-off closes nothing: the cut-off is withdrawn, and pinned anew", async () => {
