@@ -19,7 +19,7 @@ const rates = rowsOf(
 const usage: Extract = {
   name: "usage",
   what: "Usage that was entered in the period: builds and charges by month, tracking and machine type",
-  controls: ["IN-3", "IN-4", "PC-2", "RP-1"],
+  controls: ["IN-3", "IN-4", "PC-2"],
   columns: [
     ...["usage_month", "billing_month", "tracking", "machine_type", "billable"],
     ...["jobs", "compute_ms"],
@@ -51,7 +51,7 @@ const adjustments = rowsOf(
   {
     name: "adjustments",
     what: "Each line of each correction: what it is about, why, and under whose approval",
-    controls: ["IN-5"],
+    controls: ["IN-5", "IN-7"],
     columns: [
       ...["line", "namespace_id", "project_id", "usage_month", "billing_month", "amount", "entry"],
       ...["reverses", "credit_run", "by", "approval", "reason", "ticket"],
@@ -85,7 +85,7 @@ const months = rowsOf(
   {
     name: "months",
     what: "Cut-offs, withdrawals and closings of months, with the digests that statements show and their anchors",
-    controls: ["PC-1", "PC-2", "IT-2"],
+    controls: ["PC-1", "PC-2", "IT-2", "RP-2"],
     columns: ["month", "by", "approval", "closing", "size", "root", "anchor", "says"],
   },
   ["month_closing", "month_closing_withdrawn", "month_closed"],

@@ -42,7 +42,7 @@ const environments = rowsOf(
   {
     name: "environments",
     what: "What the service ran as and how the database guarded the log: each change up to the period's end",
-    controls: ["CM-1", "CM-4", "AC-4"],
+    controls: ["CM-1", "CM-4", "AC-2", "AC-4", "AC-12", "RT-1"],
     columns: [
       ...["version", "schema_sha256", "dependencies_sha256"],
       ...["grants_sha256", "triggers_sha256"],
@@ -61,7 +61,7 @@ const verifications = daysOf(
   {
     name: "verifications",
     what: "Each day's verification by the service itself; `missing` is a day of which the log says nothing",
-    controls: ["MO-1"],
+    controls: ["MO-1", "IT-1"],
     columns: ["outcome", "from", "to", "findings", "version"],
     sums: ["findings"],
   },
@@ -96,7 +96,7 @@ const coverage = rowsOf(
 const exceptions: Extract = {
   name: "exceptions",
   what: "Holds, conflicts and breaks of the period, or open in it: age in days and how each was settled",
-  controls: ["IN-1", "IN-2", "IN-3", "IN-6"],
+  controls: ["IN-1", "IN-2", "IN-3", "IN-6", "IN-8", "IN-9"],
   columns: [
     ...["index", "at", "kind", "code", "month", "job_id", "namespace_id", "difference_ms"],
     ...["ended_by", "ended_at", "outcome", "by", "approval", "age_days"],

@@ -40,7 +40,7 @@ const roles = rowsOf(
   {
     name: "roles",
     what: "What the log is under, who has which role, and who may read it: all up to the period's end",
-    controls: ["AC-3", "AC-5", "AC-6", "AC-8"],
+    controls: ["AC-3", "AC-5", "AC-6", "AC-8", "AC-9"],
     columns: ["by", "approval", "says"],
     history: true,
   },
@@ -68,7 +68,7 @@ const accesses = daysOf(
   {
     name: "access_digests",
     what: "Each day's lines of the access log, by their digest; a day without an entry had no line, or has none yet",
-    controls: ["AC-10"],
+    controls: ["AC-10", "RT-2"],
     columns: ["lines", "lines_sha256"],
     sums: ["lines"],
   },

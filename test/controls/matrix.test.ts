@@ -1,9 +1,11 @@
 /** docs/controls.md names only what is there, and each control with a place, a test and evidence. */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import type { Command } from "commander";
 import { expect, test } from "vitest";
 import { EXTRACTS } from "../../audit/extract/folder.ts";
 import { minutebook } from "../../src/command/program.ts";
+import { ROUTES } from "../../src/http/access.ts";
 import { command } from "../audit/command.ts";
 import { REMOVALS } from "./removals.ts";
 
@@ -84,42 +86,65 @@ test.each(controls)("$id names triggers and keys that migrations make", ({ enfor
   }
 });
 
-test("every file of evidence is an extract, and every extract is some control's evidence", () => {
-  const ids = new Set(controls.map(({ id }) => id));
-  const named = new Map<string, string[]>();
-  for (const { evidence, id } of controls) {
-    for (const code of evidence.filter((each) => each.endsWith(".ndjson"))) {
-      named.set(code, [...(named.get(code) ?? []), id]);
-    }
-  }
-  expect([...named.keys()].sort()).toEqual(EXTRACTS.map(({ name }) => `${name}.ndjson`).sort());
+test("a file of evidence names the controls that name it, and each is some control's", () => {
+  const naming = (file: string) => controls.filter(({ evidence }) => evidence.includes(file));
   for (const extract of EXTRACTS) {
-    for (const id of extract.controls) expect(ids, `${extract.name}: ${id}`).toContain(id);
+    const ids = naming(`${extract.name}.ndjson`).map(({ id }) => id);
+    expect(ids.sort(), extract.name).toEqual([...extract.controls].sort());
+    expect(ids.length, extract.name).toBeGreaterThan(0);
   }
+  const files = new Set(EXTRACTS.map(({ name }) => `${name}.ndjson`));
+  const named = controls.flatMap(({ evidence }) => evidence).filter((each) => /ndjson$/.test(each));
+  expect(named.filter((each) => !files.has(each))).toEqual([]);
 });
 
-test("every command that yields evidence is one", async () => {
-  const audits = (await command("--help")).out;
+test("every command that yields evidence is one, and has the options that are named", async () => {
+  const program = await minutebook();
   for (const { evidence, id } of controls) {
     for (const code of evidence) {
-      const [program, ...words] = code.split(" ");
-      if (program === "minutebook-audit") expect(audits, id).toContain(`\n  ${words[0]} `);
-      if (program === "minutebook") expect(isCommand(words), `${id}: ${code}`).toBe(true);
+      const [name, ...words] = code.split(" ");
+      const path = words.filter((word) => /^[a-z]/.test(word));
+      const options = words.filter((word) => /^--[a-z]/.test(word));
+      const help = name === "minutebook" ? helpOf(program, path) : await auditHelp(name, path);
+      for (const option of options) expect(help, `${id}: ${code}`).toContain(` ${option} `);
     }
   }
 });
 
-const commands = await minutebook();
-
-function isCommand(words: readonly string[]): boolean {
-  let at = commands;
-  for (const word of words.filter((each) => !each.startsWith("-"))) {
+/** @throws Error where it is no command, or one that has others below it */
+function helpOf(program: Command, path: readonly string[]): string {
+  let at = program;
+  for (const word of path) {
     const below = at.commands.find((each) => each.name() === word);
-    if (below === undefined) return false;
+    if (below === undefined) throw new Error(`no command ${path.join(" ")}`);
     at = below;
   }
-  return at.commands.length === 0;
+  if (at.commands.length > 0) throw new Error(`${path.join(" ")} is not all of a command`);
+  return at.helpInformation();
 }
+
+async function auditHelp(name: string | undefined, path: readonly string[]): Promise<string> {
+  if (name !== "minutebook-audit") return "";
+  const { exit, out } = await command(...path, "--help");
+  if (exit !== 0 || path.length === 0) throw new Error(`no command ${path.join(" ")}`);
+  return out;
+}
+
+test("every metric and route that is evidence is one", () => {
+  const telemetry = ["telemetry.ts", "telemetry-quota.ts"]
+    .map((name) => readFileSync(join(ROOT, "src", name), "utf8"))
+    .join("\n");
+  const routes = ROUTES.map((route) => route.replaceAll(/:([a-z]+)/g, "{$1}"));
+  for (const code of controls.flatMap(({ evidence }) => evidence)) {
+    const [, metric] = /^minutebook_([a-z_]+)$/.exec(code) ?? [];
+    if (metric !== undefined) {
+      expect(telemetry).toMatch(new RegExp(`"(?:minutebook_)?${metric}"`));
+    }
+    if (code.includes("/")) {
+      expect(routes).toContain(code.startsWith("/") ? `GET ${code}` : code);
+    }
+  }
+});
 
 test("a duty of the operator's says which controls rest on it", () => {
   const ids = controls.map(({ id }) => id);
