@@ -22,7 +22,7 @@ const SECONDS = Date.parse(NOW) / 1_000;
 const ISSUER = "https://id.example";
 
 /** An ID token that approves a proposal of subject 1's. */
-function approvedBy(change: object, from: object = {}): Removal["attack"] {
+function approvedBy(change: object): Removal["attack"] {
   return async (load) => {
     const { judgeIdToken } =
       await load<typeof import("../../src/core/id-token.ts")>("src/core/id-token.ts");
@@ -32,7 +32,7 @@ function approvedBy(change: object, from: object = {}): Removal["attack"] {
     const grants = ["1", "2"].map((value) => ({ ...grant, value }));
     const proposal = { at: NOW, nonce: "n", proposedAt: "2026-11-20T11:00:00.000Z" };
     const proposer = { issuer: ISSUER, subject: "1" };
-    const code = judgeIdToken(claims, { ...proposal, proposer, grants, ...from });
+    const code = judgeIdToken(claims, { ...proposal, proposer, grants });
     if (code !== undefined) throw new Error(code);
   };
 }
