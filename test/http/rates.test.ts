@@ -1,9 +1,9 @@
 /** How often anybody may ask, and what that does to whoever is honest. */
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { Client, SURROUNDINGS } from "../../src/agent/client.ts";
 import { reported } from "../flow/door.ts";
 import { heartbeatOf } from "./heartbeat.ts";
-import { ask, type House, newLog, openHouse, tokenOf } from "./house.ts";
+import { type Answered, ask, type House, newLog, openHouse, tokenOf } from "./house.ts";
 
 let house: House;
 let log: string;
@@ -18,12 +18,24 @@ beforeAll(async () => {
 });
 afterAll(() => house.close());
 
+/** Asked at once, and again: of some a busy machine may make so little in a second that nobody is held back. */
+async function untilLimited(burst: () => Promise<Answered>[]): Promise<Answered[]> {
+  const answers: Answered[] = [];
+  const isLimited = async (): Promise<boolean> => {
+    answers.push(...(await Promise.all(burst())));
+    return answers.some(({ status }) => status === 429);
+  };
+  await vi.waitUntil(isLimited, { timeout: 30_000 });
+  return answers;
+}
+
 test("who asks too often hears when to come again; nobody else is held back, and health never is", async () => {
   const token = await tokenOf(["auditor"]);
   const path = `GET /v1/logs/${log}/holds`;
-  const answers = await Promise.all(Array.from({ length: 80 }, () => ask(house, path, { token })));
+  const answers = await untilLimited(() =>
+    Array.from({ length: 80 }, () => ask(house, path, { token })),
+  );
   const limited = answers.filter(({ status }) => status === 429);
-  expect(limited.length).toBeGreaterThan(0);
   expect(answers.filter(({ status }) => status === 200).length).toBeGreaterThanOrEqual(20);
   for (const { json, headers } of limited) {
     expect(json).toMatchObject({ code: "rate-limited", retry_after_s: "1" });
@@ -49,10 +61,11 @@ test("a key is held back by its own requests, and by nobody who writes its name 
   }
   const jose = reported(2, second, { counter: "900", job: { id: "900" } });
   expect((await ask(house, "POST /v1/reports", { jose })).status).toBe(201);
-  const beats = Array.from({ length: 40 }, (_, i) =>
-    ask(house, "POST /v1/heartbeats", { jose: heartbeatOf(2, second, [{ id: String(i) }]) }),
+  await untilLimited(() =>
+    Array.from({ length: 40 }, (_, i) =>
+      ask(house, "POST /v1/heartbeats", { jose: heartbeatOf(2, second, [{ id: String(i) }]) }),
+    ),
   );
-  expect((await Promise.all(beats)).map(({ status }) => status)).toContain(429);
 });
 
 test("an agent with a large backlog delivers all of it, since it comes again when it is told to", async () => {
@@ -67,8 +80,13 @@ test("an agent with a large backlog delivers all of it, since it comes again whe
     return (await client.request("v1/reports", { type: "application/jose", body })).status;
   };
   // All at once: one after the other, a busy machine takes too long to be held back.
-  const statuses = await Promise.all(Array.from({ length: 25 }, (_, i) => send(i + 1)));
+  const statuses: number[] = [];
+  const isHeldBack = async (): Promise<boolean> => {
+    const from = 1 + statuses.length;
+    statuses.push(...(await Promise.all(Array.from({ length: 25 }, (_, i) => send(from + i)))));
+    return pauses.length > 0;
+  };
+  await vi.waitUntil(isHeldBack, { timeout: 30_000 });
   expect(statuses).toEqual(statuses.map(() => 201));
-  expect(pauses.length).toBeGreaterThan(0);
   for (const ms of pauses) expect(ms).toBeGreaterThanOrEqual(1_000);
 });
