@@ -260,7 +260,7 @@ test("50,000 rows, of a kilobyte each, are made in a heap that could not hold th
   child.stdout.on("data", (chunk: Buffer) => {
     said += chunk.toString();
   });
-  const [code] = await once(child, "exit");
+  const [code] = await once(child, "close");
   expect(code).toBe(0);
   const done = await showExport(desk.making, { log: desk.log, id });
   expect(done.state).toBe("done");
