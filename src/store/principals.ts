@@ -63,13 +63,40 @@ export async function readRoles(sql: Sql, { log, id }: Pick<Use, "log" | "id">):
   return row?.roles ?? "";
 }
 
-/** In the order of their ids, a page at a time; without `viewers` those who are more than that. */
+/** In the order of their ids, a page at a time. */
 export async function readPrincipals(
-  sql: Sql | Transaction,
+  sql: Sql,
   log: string,
-  { after, limit, viewers = true }: { after: string; limit: number; viewers?: boolean },
+  { after, limit }: { after: string; limit: number },
 ): Promise<KnownPrincipal[]> {
   return await sql<KnownPrincipal[]>`
+    select *
+    from (${known(sql, log)}) as known
+    where id collate "C" > ${after}
+    order by id collate "C"
+    limit ${limit}`;
+}
+
+/**
+ * Whoever can get in, and of those whom a review removed the `kept`; without those who are viewers and no more.
+ * In the order of their ids.
+ */
+export async function readReviewable(
+  tx: Transaction,
+  log: string,
+  { kept, limit }: { kept: readonly string[]; limit: number },
+): Promise<KnownPrincipal[]> {
+  return await tx<KnownPrincipal[]>`
+    select *
+    from (${known(tx, log)}) as known
+    where roles <> 'viewer'
+      and ("barredAt" is null or "isRemoved" and id = any(${textColumn(kept)}::text::text[]))
+    order by id collate "C"
+    limit ${limit}`;
+}
+
+function known(sql: Sql | Transaction, log: string) {
+  return sql`
     select
       p.log, p.id, p.issuer, p.subject, p.roles, p.first_at as "firstAt", p.last_on as "lastOn",
       (
@@ -83,10 +110,7 @@ export async function readPrincipals(
         where id = p.id and log = p.log and reason = ${BY_REVIEW} and ${stands(sql)}
       ) as "isRemoved"
     from principals as p
-    where p.log = ${log} and p.id collate "C" > ${after}
-      ${viewers ? sql`` : sql`and p.roles <> 'viewer'`}
-    order by p.id collate "C"
-    limit ${limit}`;
+    where p.log = ${log}`;
 }
 
 /** Logs that somebody has used; `""` stands for none, or all of them. */

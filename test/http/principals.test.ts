@@ -258,6 +258,17 @@ test("a review is of all who can still get in, however long ago they came, and f
   house.clock.time = start;
 });
 
+test("who has left takes no place in a review: thousands can be looked at, and ten thousand have gone", async () => {
+  const fresh = await newLogOn(house, token, "of thousands");
+  const many = Array.from({ length: 1_500 }, (_, n) => `p_${n + 1}`);
+  const keep = [...(await register(fresh)).map(({ id }) => id), ...many];
+  await house.database.superuser`
+    with people as (
+      insert into principals select ${fresh}, 'p_' || n, 'i', 's', 'finance', now(), now() from generate_series(1, 11500) n)
+    insert into barred_principals select ${fresh}, 'p_' || n, now(), 'p', 'left' from generate_series(1501, 11500) n`;
+  expect((await review({ from: today(), to: today(), keep, remove: [] }, fresh)).status).toBe(201);
+});
+
 /** The entry's digest is of the lines that were kept, which name nobody. */
 async function reproduces(index: string): Promise<void> {
   const { reader } = house.database;
@@ -275,10 +286,9 @@ async function reproduces(index: string): Promise<void> {
 }
 
 test("a log that nobody has reviewed for more than a quarter is overdue, until somebody does", async () => {
-  const fresh = await newLogOn(house, token, "overdue");
+  const [fresh, start] = [await newLogOn(house, token, "overdue"), house.clock.time];
   await ask(house, `GET /v1/logs/${fresh}/holds`, { token });
   const overdue = () => overdueReviews(house.database.reader, house.clock);
-  const start = house.clock.time;
   house.clock.time = start + 92 * 86_400_000;
   expect(await overdue()).not.toContain(fresh);
   house.clock.time += 1;

@@ -18,7 +18,7 @@ import {
   insertReview,
   type KnownPrincipal,
   liftBars,
-  readPrincipals,
+  readReviewable,
 } from "../../store/principals.ts";
 import { readNewest } from "../../store/registers.ts";
 import type { Clock, Random } from "../clock.ts";
@@ -29,8 +29,8 @@ import { decodedAs } from "../usage/show.ts";
 import { rolesOf } from "./principals.ts";
 import type { Standings } from "./standing.ts";
 
-/** Of one review: more would not be looked at by a person, one by one. */
-const PRINCIPALS_MAX = 1_000;
+/** Of one review, which holds the log's head meanwhile. Who is barred takes no place: leavers make room. */
+const PRINCIPALS_MAX = 10_000;
 /** Ids in an answer that says what is missing. */
 const NAMED_MAX = 100;
 const DAY_MS = 86_400_000;
@@ -70,7 +70,8 @@ export async function review(
   const receipt = await appender.control(log, "access_review", async (_, __, tx) => {
     await assertNoGap(tx, log, from);
     const kept = new Set(keep);
-    const people = decidedAbout(await registered(tx, log), { kept, named: [...keep, ...remove] });
+    const people = await reviewable(tx, log, keep);
+    assertComplete(people, [...keep, ...remove]);
     const lines = people.map((person) => lineOf(person, kept.has(person.id))).join("");
     const digest = createHash("sha256").update(lines).digest();
     await insertReview(tx, log, { digest, lines });
@@ -94,31 +95,26 @@ async function assertNoGap(tx: Transaction, log: string, from: string): Promise<
 }
 
 /**
- * Everybody who ever used the log, by the register, in the order of their ids. Not who is a viewer alone: of tenants
- * that see their own namespaces there are thousands, and the platform says who they are.
+ * Whoever can get in, whenever they last came; and of those whom a review removed the ones who come back. Not who is
+ * a viewer alone: of tenants that see their own namespaces there are thousands, and the platform says who they are.
  */
-async function registered(tx: Transaction, log: string): Promise<KnownPrincipal[]> {
-  const search = { after: "", limit: PRINCIPALS_MAX + 1, viewers: false };
-  const all = await readPrincipals(tx, log, search);
-  if (all.length > PRINCIPALS_MAX) throw new Problem("too-many");
-  return all;
+async function reviewable(
+  tx: Transaction,
+  log: string,
+  kept: readonly string[],
+): Promise<KnownPrincipal[]> {
+  const people = await readReviewable(tx, log, { kept, limit: PRINCIPALS_MAX + 1 });
+  if (people.length > PRINCIPALS_MAX) throw new Problem("too-many");
+  return people;
 }
 
-/** Whoever can get in, whenever they last came; and of those whom a review removed the ones who come back. */
-function decidedAbout(
-  all: readonly KnownPrincipal[],
-  { kept, named }: { kept: ReadonlySet<string>; named: readonly string[] },
-): KnownPrincipal[] {
-  const people = all.filter(({ barredAt, id, isRemoved }) => {
-    return barredAt === null || (isRemoved && kept.has(id));
-  });
+function assertComplete(people: readonly KnownPrincipal[], named: readonly string[]): void {
   const ids = new Set(people.map(({ id }) => id));
   const said = new Set(named);
   const missing = [...ids].filter((id) => !said.has(id));
   const strangers = named.filter((id) => !ids.has(id));
   const members = [...missing, ...strangers].slice(0, NAMED_MAX);
   if (members.length > 0) throw new Problem("review-incomplete", { members });
-  return people;
 }
 
 /** Without the subject, which could be a name. */
