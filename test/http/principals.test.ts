@@ -54,16 +54,18 @@ async function idOf(role: "auditor" | "finance" | "approver", scope = {}): Promi
 }
 
 test("who uses a log is registered with issuer, roles and days, and who may not is not", async () => {
+  const day = () => new Date().toISOString().slice(0, 10);
+  const days = [day()];
   await idOf("auditor");
+  days.push(day()); // another one, at midnight
   await ask(house, `GET /v1/logs/${log}/holds`, { token: await tokenOf(["viewer"]) });
   const stranger = await tokenOf(["finance"], { logs: ["f".repeat(32)] });
   expect((await ask(house, `GET /v1/logs/${log}/holds`, { token: stranger })).status).toBe(404);
   const people = await register();
-  const today = new Date().toISOString().slice(0, 10);
   expect(people).toContainEqual(
     expect.objectContaining({
       ...{ subject: "auditor", issuer: "minutebook-local", roles: ["auditor"] },
-      ...{ last_on: today, id: expect.stringMatching(/^p_/) },
+      ...{ last_on: expect.toBeOneOf(days), id: expect.stringMatching(/^p_/) },
     }),
   );
   expect(people.map(({ subject }) => subject)).not.toContain("finance");
