@@ -4,6 +4,9 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { dataFolder } from "../../src/command/folder.ts";
+import { completed } from "../../src/command/propose.ts";
+import { contentShape } from "../../src/core/approval.ts";
+import { ACTIONS } from "../../src/core/control.ts";
 import { ask, everybody, type House, openHouse } from "../http/house.ts";
 import { testKey } from "../signing.ts";
 import { minutebook } from "./terminal.ts";
@@ -114,4 +117,37 @@ test("the token of an enrolment that was asked for is shown once, and its digest
   expect(shown.text).not.toContain(token);
   const content = JSON.parse(String(shown.json["content"]));
   expect(content).toMatchObject({ claim_until, token_sha256: expect.any(String) });
+});
+
+test.each(ACTIONS)(
+  "the file that `propose %s --help` shows is one that is let in",
+  async (action) => {
+    const { stdout } = await minutebook(["propose", action, "--help"]);
+    const shown = JSON.parse(/The file:\n( {2}\{\n.*?\n {2}\}\n)/s.exec(stdout)?.[1] ?? "");
+    const options = { days: 7, reason: "contract", ticket: "OPS-1" };
+    const { content } = completed(action, shown, options);
+    expect(contentShape(action).safeParse(content).error).toBeUndefined();
+  },
+);
+
+test("what the example of a file does not tell is said beside it, from the shape", async () => {
+  const { stdout } = await minutebook(["propose", "quota", "--help"]);
+  expect(stdout).toContain("  beyond is one of stop, bill.\n");
+  expect(stdout).toContain('  cap may be "".\n');
+  expect(stdout).toContain("  Without effective_from: at once.\n");
+});
+
+test("reason and ticket are said once, and a token that is made is good after the last moment to approve", async () => {
+  const options = { days: 31, reason: "checked", ticket: "OPS-1" };
+  const { content } = completed("hold_resolved", { hold: "42", outcome: "released" }, options);
+  expect(content).toMatchObject({ reason: "checked", ticket: "OPS-1" });
+  const { ticket } = completed("hold_resolved", { ticket: "OPS-2" }, options).content;
+  expect(ticket).toBe("OPS-2");
+  const line = { machine_type: "small", runner_id: "2", runner_type: "instance" };
+  const runner = { ...line, effective_from: "2026-01-01T00:00:00.000Z", tracking: "hosted" };
+  const asked = { namespaces: [], runners: [{ ...runner, uuid: "also billed" }] };
+  const { expires_at = "", index = "" } = await proposed(asked, "enrolment");
+  const shown = await ask(house, `GET /v1/proposals/${log}/${index}`, { token: await everybody() });
+  const { claim_until } = JSON.parse(String(shown.json["content"]));
+  expect(Date.parse(claim_until)).toBeGreaterThan(Date.parse(expires_at));
 });
