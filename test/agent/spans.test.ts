@@ -50,11 +50,13 @@ test("whatever is raised, a place has how often it was raised, and no more than 
 
 test("a row of every other place of a million takes no more than a moment for each stroke", () => {
   const spans: Span[] = Array.from({ length: 500_000 }, (_, i) => [2 * i, 2 * i + 1, 7]);
-  const begun = performance.now();
+  const before = process.cpuUsage();
   for (let i = 0; i < 2_000; i++) {
     paint(spans, 1_000_000 + 2 * i, 1_000_001 + 2 * i, 7);
     expect(holds(spans, 2 * i, 2 * i + 1, 7)).toBe(true);
   }
   expect(spans).toHaveLength(502_000);
-  expect(performance.now() - begun).toBeLessThan(2_000);
+  // Of this process alone: what else the machine does is not measured.
+  const { system, user } = process.cpuUsage(before);
+  expect((system + user) / 1_000).toBeLessThan(2_000);
 });

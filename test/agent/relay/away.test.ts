@@ -52,7 +52,8 @@ test("a job waits for a Minutebook that hangs no longer than two seconds, and ru
   misbehave(() => true);
   const begun = performance.now();
   await runThrough();
-  expect(performance.now() - begun).toBeLessThan(4_000);
+  // And what a busy machine adds; whoever has no patience of their own waits for a minute.
+  expect(performance.now() - begun).toBeLessThan(20_000);
 });
 
 test.each<[string, (results: unknown[]) => unknown]>([

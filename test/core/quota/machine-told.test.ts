@@ -116,13 +116,14 @@ test("of jobs that nobody has heard of, so many are kept as gone that there is r
 test("a command costs what it asks: no ask of it passes over all jobs", () => {
   const ask = opened();
   const jobs = Array.from({ length: 20_000 }, (_, i) => run(String(i), 1n));
-  const before = performance.now();
+  const before = process.cpuUsage();
   for (let i = 0; i < 3; i += 1) {
     ask(jobs);
     ask(Array.from({ length: 5_000 }, (_, n) => start(String(n), 1n)));
   }
-  // A pass for each ask is some billion steps.
-  expect(performance.now() - before).toBeLessThan(5_000);
+  // A pass for each ask is some billion steps. Of this process alone: what else the machine does is not measured.
+  const { system, user } = process.cpuUsage(before);
+  expect((system + user) / 1_000).toBeLessThan(5_000);
 });
 
 test("a job that was silent for ever counts until its time is over, and not after", () => {
