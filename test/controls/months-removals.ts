@@ -9,7 +9,7 @@ export const MONTHS: readonly Removal[] = [
     text: "      if (!gap) yield* this.#link(prev);\n",
     instead: "",
     test: "test/flow/check/check.test.ts",
-    title: "bytes that were changed are told from a leaf that was",
+    title: "after the first finding the count goes on, and the first is the first of the log",
   },
   {
     control: "IT-2",
@@ -19,15 +19,6 @@ export const MONTHS: readonly Removal[] = [
     instead: "if (this.#top !== undefined) continue;",
     test: "test/audit/extra.test.ts",
     title: "a log cut back to an earlier checkpoint contradicts one that somebody kept",
-  },
-  {
-    control: "IT-2",
-    what: "that the archive reaches further than the database",
-    file: "src/flow/log/guard.ts",
-    text: "if (size > head.size) {",
-    instead: "if (false) {",
-    test: "test/flow/log/guard.test.ts",
-    title: "restored from an older copy",
   },
   {
     control: "IT-2",
@@ -163,7 +154,7 @@ export const MONTHS: readonly Removal[] = [
     text: "for (const lag of lags) await ofLog(lag, moveWatermark(tx, lag, at));",
     instead: "void at;",
     test: "test/flow/usage/fold.test.ts",
-    title: "nothing new changes nothing, and a log without usage moves its watermark all the same",
+    title: "an entry that commits late is never passed by",
   },
   {
     control: "RP-2",

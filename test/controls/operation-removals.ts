@@ -90,7 +90,7 @@ export const OPERATION: readonly Removal[] = [
     text: '  "dependencies_sha256",\n  "grants_sha256",\n  "schema_sha256",',
     instead: '  "grants_sha256",\n  "schema_sha256",',
     test: "test/flow/evidence/environment.test.ts",
-    title: "it is said at the start, and not again by a process that is the same",
+    title: "a process that starts with another",
   },
   {
     control: "OP-1",
@@ -108,7 +108,7 @@ export const OPERATION: readonly Removal[] = [
     text: "await seal({ ...sealer, log, entriesMax }).catch((error: unknown) => onFailure(error, log));",
     instead: "await seal({ ...sealer, log, entriesMax });",
     test: "test/flow/log/seal-loop.test.ts",
-    title: "seals every dirty log, whatever becomes of another, until it is told to stop",
+    title: "of logs that share a transaction one that cannot be signed keeps no other from being",
   },
   {
     control: "OP-3",
@@ -143,8 +143,9 @@ export const OPERATION: readonly Removal[] = [
     file: "src/flow/log/recover.ts",
     text: "  await restoreCheckpoints(recovering, found, missing);\n",
     instead: "",
-    test: "test/flow/log/recover-seal.test.ts",
-    title: "a checkpoint whose sealer died before it wrote the row is recorded",
+    test: "test/flow/log/restore-checkpoints.test.ts",
+    title:
+      "a checkpoint whose sealer died before the row gets it, at a time between its neighbours",
   },
   {
     control: "RT-2",

@@ -149,6 +149,16 @@ test("two versions side by side say it once each, and do not take turns", async 
   expect(versions).toEqual(["1.1.0"]);
 });
 
+test.each(["dependencies_sha256", "schema_sha256", "version"] as const)(
+  "a process that starts with another %s says so",
+  async (member) => {
+    await watcher().round();
+    const process = watcher({ ...BUILD, [member]: Buffer.alloc(32, 3).toString("base64") });
+    await process.round();
+    expect(process.told.said).toEqual([[log, [member]]]);
+  },
+);
+
 test("a log that comes later is told within the hour", async () => {
   const process = watcher({ ...BUILD, version: "1.1.0" });
   await process.round();
