@@ -14,6 +14,7 @@ export const ReconciliationEnvironment = {
   GITLAB_FILE: z.string().min(1).optional(),
   PULL_INTERVAL_SECONDS: wholeNumber(60, 86_400).default(3_600),
   PULL_LOOKBACK_HOURS: wholeNumber(1, 8_760).default(24),
+  PULL_MONTH_LOOKBACK_DAYS: wholeNumber(1, 365).default(90),
   RECONCILE_TOLERANCE_SECONDS: wholeNumber(0, 3_600).default(5),
   RECONCILE_GRACE_HOURS: wholeNumber(1, 720).default(24),
   RECONCILE_TIMEOUT_MINUTES: wholeNumber(1, 44_640).default(1_440),
@@ -41,6 +42,8 @@ export interface ReconciliationConfig {
   pullIntervalMs: number;
   /** A walk reads jobs that were made so long before what is covered. */
   pullLookbackMs: number;
+  /** Of the walk over a month's end. */
+  pullMonthLookbackMs: number;
   bounds: Bounds;
   anomalies: AnomalyBounds;
   /** A break that stands open for longer is an alarm. */
@@ -53,6 +56,7 @@ export function reconciliationOf(values: z.infer<typeof Values>): Reconciliation
     platforms: values.GITLAB_FILE === undefined ? [] : platformsOf(values.GITLAB_FILE),
     pullIntervalMs: values.PULL_INTERVAL_SECONDS * SECOND,
     pullLookbackMs: values.PULL_LOOKBACK_HOURS * HOUR,
+    pullMonthLookbackMs: values.PULL_MONTH_LOOKBACK_DAYS * DAY,
     bounds: {
       tolerance_ms: BigInt(values.RECONCILE_TOLERANCE_SECONDS * SECOND),
       grace_ms: values.RECONCILE_GRACE_HOURS * HOUR,

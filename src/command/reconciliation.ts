@@ -13,7 +13,7 @@ type Options = Omit<ReconcilingPlatforms, "anomalies" | "bounds" | "observer" | 
 /** Resolves after the abort, when nothing is under way any more. */
 export function startReconciliation(options: Options): Promise<void> {
   const { clock, log, metrics, reconciliation } = options;
-  const { alarmMs, anomalies, bounds, platforms, pullIntervalMs, pullLookbackMs } = reconciliation;
+  const { alarmMs, anomalies, bounds, platforms } = reconciliation;
   const matching = openTrouble(log, "reconciliation");
   const walking = openTrouble(log, "jobs of the platform");
   const gitlabs = platforms.flatMap(({ log, pull }) => (pull ? { log, ...pull } : []));
@@ -22,7 +22,12 @@ export function startReconciliation(options: Options): Promise<void> {
   return reconciliationLoop({
     ...options,
     bounds,
-    pulling: { gitlabs, intervalMs: pullIntervalMs, lookbackMs: pullLookbackMs },
+    pulling: {
+      gitlabs,
+      intervalMs: reconciliation.pullIntervalMs,
+      lookbackMs: reconciliation.pullLookbackMs,
+      monthLookbackMs: reconciliation.pullMonthLookbackMs,
+    },
     anomalies: (name) => ({ ...anomalies, capacity: capacities.get(name) ?? anomalies.capacity }),
     observer: {
       reconciled: metrics.breaksFound,

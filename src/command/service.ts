@@ -189,6 +189,7 @@ function servicesOf({
       ...{ ...flow, sql, clock },
       secrets: hookSecrets(config.reconciliation),
       lookbackMs: config.reconciliation.pullLookbackMs,
+      monthLookbackMs: config.reconciliation.pullMonthLookbackMs,
     },
     observer: {
       ...metrics,

@@ -6,6 +6,7 @@ import { assignBreak, NewOwner } from "../flow/reconcile/assign.ts";
 import { completeness } from "../flow/reconcile/completeness.ts";
 import type { Covering } from "../flow/reconcile/cover.ts";
 import { assertHookSecret, type HookSecrets, hearHook } from "../flow/reconcile/hook.ts";
+import type { Lookback } from "../flow/reconcile/lookback.ts";
 import { showAwaiting, showBreaks } from "../flow/reconcile/show.ts";
 import type { Taking } from "../flow/reconcile/take.ts";
 import { UPLOADED_MAX, Upload, upload } from "../flow/reconcile/upload.ts";
@@ -25,12 +26,7 @@ import { BreakSearch, CompletenessSearch } from "./operations/shapes.ts";
 import { logOf, member, pageOf } from "./path.ts";
 import type { Router } from "./router.ts";
 
-export type Reconciliation = Taking &
-  Covering & {
-    secrets: HookSecrets;
-    /** Of walks. */
-    lookbackMs: number;
-  };
+export type Reconciliation = Taking & Covering & Lookback & { secrets: HookSecrets };
 
 /** A commit's message is in an event, and may be of any length. */
 const HOOK_BYTES_MAX = 1024 * 1024;
@@ -39,6 +35,7 @@ const NDJSON = /^application\/x-ndjson(?:\s*;\s*charset=utf-8)?$/i;
 
 export function reconciliationRoutes(router: Router, services: Services): void {
   const { flow, reading, reconciliation } = services;
+  const { lookbackMs, monthLookbackMs } = reconciliation;
 
   router.open("POST /webhooks/gitlab/:log", async (ask) => {
     if (mediaType(ask.incoming) !== "json") throw new Problem("unsupported-media-type");
@@ -73,10 +70,8 @@ export function reconciliationRoutes(router: Router, services: Services): void {
   router.guarded("GET /v1/logs/:log/completeness", async (ask, caller) => {
     const log = logOf(ask, caller);
     const { day } = parsed(CompletenessSearch, ask.query());
-    return answer(
-      200,
-      await completeness({ ...reading, lookbackMs: reconciliation.lookbackMs }, log, day),
-    );
+    const looking = { ...reading, lookbackMs, monthLookbackMs };
+    return answer(200, await completeness(looking, log, day));
   });
 
   router.guarded("GET /v1/logs/:log/awaiting", async (ask, caller) => {

@@ -51,6 +51,7 @@ import { startStandIn, walkAll } from "./reconcile/gitlab.ts";
 
 const OCTOBER = "2026-10-01";
 const [HOUR, DAY] = [3_600_000, 86_400_000];
+const LOOKBACK = { lookbackMs: DAY, monthLookbackMs: 90 * DAY };
 const NOON = Date.parse("2026-11-20T12:00:00.000Z");
 
 let house: House;
@@ -95,7 +96,7 @@ test("a month is shown, counted, closed and stated on one connection", async () 
   await finish(showing, desk.log);
   expect(await desk.statement(OCTOBER)).toContain(`"month":"${OCTOBER}"`);
   expect((await showMonths({ sql }, desk.log)).months).toHaveLength(1);
-  await completeness({ sql, lookbackMs: 24 * HOUR }, desk.log, "2026-10-20");
+  await completeness({ sql, ...LOOKBACK }, desk.log, "2026-10-20");
 });
 
 test("exports are asked for, made, delivered and removed on one connection, with one more by which each is held", async () => {
@@ -190,7 +191,7 @@ test("what a platform says is uploaded, pulled, matched and resolved on one conn
   const standIn = await startStandIn();
   const { url, token } = standIn;
   const pulling = {
-    ...{ ...flow, gitlabs: [{ log, url, token }], intervalMs: HOUR, lookbackMs: 24 * HOUR },
+    ...{ ...flow, gitlabs: [{ log, url, token }], intervalMs: HOUR, ...LOOKBACK },
     signal: new AbortController().signal,
   };
   const ended = door.now - 30 * HOUR;

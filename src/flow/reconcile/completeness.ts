@@ -14,6 +14,7 @@ import { countUnseen } from "../../store/unseen-usages.ts";
 import { readAcknowledged, type ShownAck } from "../feed/acknowledged.ts";
 import { catchUp, recall } from "../log/recall.ts";
 import { type AsOf, asOf, snapshot } from "../usage/show.ts";
+import { type Lookback, madeSince, monthEndOf } from "./lookback.ts";
 import { type NumberedRunner, numberedRunners } from "./runners.ts";
 
 /** Counts are of jobs that ended within the day. */
@@ -52,7 +53,7 @@ const DAY_MS = 86_400_000;
 
 /** @throws Problem `not-found` */
 export async function completeness(
-  { lookbackMs, sql }: { sql: Sql; lookbackMs: number },
+  { sql, ...lookback }: Lookback & { sql: Sql },
   log: string,
   day: string,
 ): Promise<Completeness> {
@@ -78,7 +79,7 @@ export async function completeness(
     return {
       ...asOf(listed),
       day,
-      made_since: instantText(epochMs(from) - lookbackMs),
+      made_since: madeSince(lookback, day, pulledThrough(runners, known, monthEndOf(day))),
       looked_at: String(looked ?? 0n),
       runners: runners.map((runner) => runnerDay(runner, known)),
       acknowledged: await readAcknowledged(tx, log),
@@ -93,6 +94,18 @@ interface Known {
   covered: Awaited<ReturnType<typeof readCoverages>>;
   /** By runner number. */
   attested: ReadonlyMap<string, string | undefined>;
+}
+
+/** How far each runner is covered that is pulled, and was the log's by then. */
+function pulledThrough(
+  runners: readonly NumberedRunner[],
+  { covered }: Known,
+  by: string,
+): (string | undefined)[] {
+  const pulled = runners.filter(({ since, tracking }) => tracking === "hosted" && since < by);
+  return pulled.map(({ runner_id }) => {
+    return covered.find(({ runner }) => runner === BigInt(runner_id))?.to;
+  });
 }
 
 function runnerDay(runner: NumberedRunner, known: Known): RunnerCompleteness {

@@ -8,7 +8,7 @@
  * a job that was made long ago may run today.
  */
 import type { PlatformJob } from "../../core/match.ts";
-import { epochMs, instantText } from "../../core/unit.ts";
+import { instantText } from "../../core/unit.ts";
 import { loseJob, readUnfinishedJobs, seeJob } from "../../store/asked-jobs.ts";
 import type { Sql, Transaction } from "../../store/connect.ts";
 import { keepJobs } from "../../store/platform-jobs.ts";
@@ -25,18 +25,17 @@ import { dropSeen, markAsked, readUnasked } from "../../store/unseen-usages.ts";
 import type { Random } from "../clock.ts";
 import { cover, walkedUpTo } from "./cover.ts";
 import { askGitLab, type GitLab, GitLabError } from "./gitlab.ts";
-import { isOfLog, type NumberedRunner, numberedRunners } from "./runners.ts";
+import { floorOf, type Lookback } from "./lookback.ts";
+import { isOfLog, numberedRunners } from "./runners.ts";
 import { readJobList, readOneJob, type SeenJob } from "./seen-job.ts";
 import { platformJob, type Taking } from "./take.ts";
 
-export interface Pulling extends Taking {
+export interface Pulling extends Taking, Lookback {
   random: Random;
   gitlabs: readonly GitLab[];
   signal: AbortSignal;
   /** Between two walks over a runner. */
   intervalMs: number;
-  /** Jobs made so long before what is covered are read again; what is older is asked after by number. */
-  lookbackMs: number;
   /** Of one request. */
   timeoutMs?: number;
 }
@@ -102,7 +101,7 @@ async function walk(pulling: Pulling, gitlab: GitLab, step: PullStep): Promise<v
     const walkTo = clock.now() - LAG_MS;
     await movePull(sql, step, { walkTo, next: firstPage(step.runner), failures: 0, restMs: 0 });
   } else if (step.next !== undefined) {
-    await readPage(pulling, gitlab, { ...step, next: step.next });
+    await readPage(pulling, gitlab, { ...step, walkTo: step.walkTo, next: step.next });
   } else {
     await askAfter(pulling, gitlab, { ...step, walkTo: step.walkTo });
   }
@@ -116,31 +115,24 @@ function firstPage(runner: bigint): string {
 async function readPage(
   pulling: Pulling,
   gitlab: GitLab,
-  step: PullStep & { next: string },
+  step: PullStep & { walkTo: number; next: string },
 ): Promise<void> {
-  const { clock, signal, timeoutMs } = pulling;
-  const { log, runner } = step;
+  const { clock, signal, sql, timeoutMs } = pulling;
+  const { log, runner, walkTo } = step;
   const now = clock.now();
   const answer = await askGitLab(gitlab, { path: step.next, now, signal, timeoutMs });
   const jobs = readJobList(answer.text);
   if (jobs === undefined) throw new GitLabError("unreadable");
   const enrolled = numberedRunners(await pulling.appender.prefix(log)).get(String(runner));
-  const floor = enrolled === undefined ? "" : await floorOf(pulling, log, enrolled);
+  const from = enrolled && (await walkedUpTo(sql, log, enrolled));
+  // What is older is asked after by number. Asked anew for each page, and the same for all of a walk.
+  const floor = from === undefined ? "" : floorOf(pulling, { from, to: instantText(walkTo) });
   const isLast = jobs.length > 0 && jobs.every(({ created_at = floor }) => created_at < floor);
   const next = isLast ? undefined : answer.next;
-  const move = { walkTo: step.walkTo, next, failures: 0, restMs: answer.restMs };
+  const move = { walkTo, next, failures: 0, restMs: answer.restMs };
   const own = jobs.filter((job) => enrolled === undefined || isOfLog(job, enrolled));
   const named = own.map((job) => ({ ...job, runner_id: String(runner) }));
   await keepAndMove(pulling, step, named, move);
-}
-
-/** Jobs that were made before it are in the walks before this one. */
-async function floorOf(
-  { lookbackMs, sql }: Pulling,
-  log: string,
-  runner: NumberedRunner,
-): Promise<string> {
-  return instantText(epochMs(await walkedUpTo(sql, log, runner)) - lookbackMs);
 }
 
 /** Nothing of a page stands if the claim has run out: whoever took it reads the page again. */

@@ -1,5 +1,6 @@
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { instantText } from "../../../src/core/unit.ts";
+import { completeness } from "../../../src/flow/reconcile/completeness.ts";
 import { GitLabError } from "../../../src/flow/reconcile/gitlab.ts";
 import { isLastPage, matchDue } from "../../../src/flow/reconcile/match.ts";
 import { notice } from "../../../src/flow/reconcile/notice.ts";
@@ -184,6 +185,44 @@ test("a report of a job that was made long before it ran is no missing job: it i
     body.job_id,
   ]);
   expect(found).toEqual([["missing-job", "4"]]);
+});
+
+test("the walk over a month's end finds a manual job that was made 40 days before and was never reported; others stay shallow", async () => {
+  const noon = door.now;
+  onTestFinished(() => {
+    door.now = noon;
+  });
+  const matching = { ...pulling, hash: sha256, bounds: { tolerance_ms: 5_000n, grace_ms: HOUR } };
+  const pages = async (at: string): Promise<number> => {
+    standIn.asked = [];
+    door.now = Date.parse(at);
+    await walked();
+    return standIn.asked.filter((path) => path.includes("/runners/")).length;
+  };
+  const madeSince = async () => {
+    const { lookbackMs, monthLookbackMs } = pulling;
+    const looking = { sql: house.database.reader, lookbackMs, monthLookbackMs };
+    return (await completeness(looking, log, "2026-11-30")).made_since;
+  };
+  // A page of these is twelve and a half days.
+  door.now = Date.parse("2026-11-30T22:00:00.000Z");
+  standIn.jobs = jobsOf(1_000, 3 * HOUR).map((job) => ({ ...job, id: 10 * job.id }));
+  expect(await pages("2026-11-30T22:00:00.000Z")).toBe(3);
+  const created_at = instantText(door.now - 40 * DAY);
+  standIn.jobs.push(jobOf(10 * (1_000 - 40 * 8) + 5, -HOUR / 2, { created_at }));
+  expect(await pages("2026-11-30T23:00:00.000Z")).toBe(2);
+  expect(await storedIds()).not.toContain(6_805);
+  expect(await madeSince()).toBe("2026-11-30T00:00:00.000Z");
+
+  expect(await pages("2026-12-01T01:00:00.000Z")).toBe(9);
+  expect(await storedIds()).toContain(6_805);
+  expect(await madeSince()).toBe("2026-09-02T00:00:00.000Z");
+  expect(await pages("2026-12-01T02:00:00.000Z")).toBe(2);
+  for (;;) if (isLastPage(await matchDue(matching, log))) break;
+  const found = ofKind(await entriesOf(house.database.reader, log), "break");
+  expect(found.map(({ body }) => body)).toContainEqual(
+    expect.objectContaining({ code: "missing-report", job_id: "6805", month: "2026-11-01" }),
+  );
 });
 
 test("a cursor that has run out begins the walk anew, and what cannot be read is no empty page", async () => {

@@ -14,6 +14,7 @@ const pulling = {
   signal: new AbortController().signal,
   intervalMs: 3_600_000,
   lookbackMs: 86_400_000,
+  monthLookbackMs: 7_776_000_000,
 };
 await enlistRunners(pulling);
 for (;;) await pullStep(pulling);

@@ -49,6 +49,7 @@ export function withPlatform(name: string): void {
       signal: new AbortController().signal,
       intervalMs: HOUR,
       lookbackMs: DAY,
+      monthLookbackMs: 90 * DAY,
     };
     await enlistRunners(pulling);
   });
