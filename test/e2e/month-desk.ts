@@ -140,12 +140,19 @@ export class MonthDesk {
     return await this.eyes.propose({ action: "month_closing", content: { month } });
   }
 
-  /** What keeps the month open, by the refusal's own words; nothing: it is proposed now. */
+  /**
+   * What keeps the month open, by the refusal's own words; nothing: it is proposed now. Matching goes on beside
+   * requests, and begins again with what is decided: of an answer that misses it another one is waited for.
+   */
   async missing(month: string): Promise<string[]> {
-    const { json, status } = await this.propose(month);
-    if (status === 201) return [];
-    const listed = (json["missing"] ?? [json["code"]]) as string[];
-    return listed.map((text) => text.replace(/:.*/, ""));
+    const settled = async (): Promise<string[] | undefined> => {
+      const { json, status } = await this.propose(month);
+      if (status === 201) return [];
+      const listed = (json["missing"] ?? [json["code"]]) as string[];
+      const codes = listed.map((text) => text.replace(/:.*/, ""));
+      return codes.includes("matching") ? undefined : codes;
+    };
+    return await vi.waitUntil(settled, { timeout: 20_000, interval: 200 });
   }
 
   /** Asked for beside the loop that closes it anyway, so that a month that stays open says why. */
