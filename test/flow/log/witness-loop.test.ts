@@ -15,7 +15,7 @@ afterEach(() => db.drop());
 
 const INTERVAL_MS = 20;
 /** Between two looks at a test's own witnesses. */
-const OFTEN = { interval: 5, timeout: 10_000 };
+const OFTEN = { interval: 5, timeout: 50_000 };
 
 async function openWitness(name: string, seed: number): Promise<TestWitness> {
   const witness = await new TestWitness(name, seed).listen();
@@ -182,15 +182,16 @@ test("a witness that is away is left alone for as long as it asks, and then gets
   const logs = await Logs.open(30);
   const witness = await openWitness("ada", 61);
   witness.deviate = () => ({ status: 503, body: "", headers: { "retry-after": "1" } });
+  const before = performance.now();
   const { of } = logs.submit([witness]);
   await expect.poll(() => of("ada").failing.get(""), OFTEN).toMatchObject({ reason: "503" });
   const asked = witness.asked.length;
   expect(asked).toBeLessThanOrEqual(4);
   witness.deviate = (honest) => honest;
   logs.pass();
-  const before = performance.now();
   await expect.poll(() => of("ada").cosigned, OFTEN).toBe(30);
-  expect(performance.now() - before).toBeGreaterThan(500);
+  // From before it was asked at all: how late its answer was noticed makes no second shorter.
+  expect(performance.now() - before).toBeGreaterThan(950);
   expect(witness.asked.length).toBe(asked + 30);
   await expect.poll(() => of("ada").failing.size, OFTEN).toBe(0);
 });
