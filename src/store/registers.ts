@@ -51,6 +51,7 @@ type Newest =
   | "access_review"
   | "environment"
   | "feed_ack"
+  | "mode"
   | "verification";
 
 /** The newest of its kind, or the newest below an index. */

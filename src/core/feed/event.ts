@@ -8,15 +8,28 @@ import type { Body, Entry, EntryOf } from "../entry.ts";
 import { parseCanonical } from "../json.ts";
 import { readCompact } from "../jws.ts";
 import { Report } from "../report.ts";
-import type { Platform } from "../unit.ts";
+import { monthOf, type Platform } from "../unit.ts";
 import { eventId, sequenceOf } from "./id.ts";
 import { creditsOf, minutesOf } from "./quantity.ts";
 
-/** The installation that the log is of, and how many compute minutes one credit is, if they are shown. */
+/** What the log says of its installation, and how many compute minutes one credit is, if they are shown. */
 export interface Instance {
   readonly platform: Platform;
   readonly unique_id: string;
+  /**
+   * Of any prefix with the entry. It moves only while it is still to come, and a month is cut off once it is over:
+   * of a month that was over before it, it has never said anything else.
+   */
+  readonly billing_from: string;
   readonly creditMinutes?: bigint | undefined;
+}
+
+/** What an event needs and its entry does not say: the entries before have it. */
+export interface Beside {
+  /** Of a usage, the platform's number of its runner; in no report. */
+  readonly runnerId?: string | undefined;
+  /** Of a withdrawal, the month of the cut-off that it takes back. */
+  readonly month?: string | undefined;
 }
 
 /** GitLab's fields, then ours. Numbers are texts. */
@@ -103,13 +116,12 @@ export type FeedEvent = {
   };
 }[EventType];
 
-/**
- * In the order of the entry's lines.
- *
- * @param runnerId the platform's number of the runner, of a usage; it is in no report: the log's enrolments have it
- */
-export function eventsOf(entry: Entry, instance: Instance, runnerId = ""): FeedEvent[] {
-  const { log } = entry;
+/** In the order of the entry's lines. */
+export function eventsOf(
+  entry: Entry,
+  instance: Instance,
+  { month = "", runnerId = "" }: Beside = {},
+): FeedEvent[] {
   switch (entry.kind) {
     case "usage":
       return isCharged(entry.body) ? [usageEvent(entry, instance, runnerId)] : [];
@@ -118,21 +130,39 @@ export function eventsOf(entry: Entry, instance: Instance, runnerId = ""): FeedE
         const data = correctionData(entry, line, at, instance);
         return event(entry, "example.minutebook.billable_usage_corrected", data, at);
       });
-    case "month_closing": {
-      const data = { billing_month: entry.body.month };
-      return [event(entry, "example.minutebook.month_closing", data)];
-    }
-    case "month_closing_withdrawn": {
-      const data = { withdraws: eventId(log, `${entry.body.closing}/0`) };
-      return [event(entry, "example.minutebook.month_closing_withdrawn", data)];
-    }
-    case "month_closed": {
-      const { closing, month, totals } = entry.body;
-      const data = { billing_month: month, closes: eventId(log, `${closing}/0`), totals };
-      return [event(entry, "example.minutebook.month_closed", data)];
-    }
+    case "month_closing":
+    case "month_closed":
+      return isBilled(entry.body.month, instance) ? [monthEvent(entry)] : [];
+    case "month_closing_withdrawn":
+      return isBilled(month, instance) ? [monthEvent(entry)] : [];
     default:
       return [];
+  }
+}
+
+/** Of a month that was over before `billing_from` nobody is told anything. */
+function isBilled(month: string, { billing_from }: Instance): boolean {
+  return month >= monthOf(billing_from);
+}
+
+type MonthMarker = EntryOf<"month_closing" | "month_closing_withdrawn" | "month_closed">;
+
+function monthEvent(entry: MonthMarker): FeedEvent {
+  const { body, kind, log } = entry;
+  switch (kind) {
+    case "month_closing": {
+      const data = { billing_month: body.month };
+      return event(entry, "example.minutebook.month_closing", data);
+    }
+    case "month_closing_withdrawn": {
+      const data = { withdraws: eventId(log, `${body.closing}/0`) };
+      return event(entry, "example.minutebook.month_closing_withdrawn", data);
+    }
+    case "month_closed": {
+      const { closing, month, totals } = body;
+      const data = { billing_month: month, closes: eventId(log, `${closing}/0`), totals };
+      return event(entry, "example.minutebook.month_closed", data);
+    }
   }
 }
 

@@ -6,7 +6,9 @@ import { Problem } from "../../core/problem.ts";
 import type { Archive } from "../../store/archive.ts";
 import type { Sql, Transaction } from "../../store/connect.ts";
 import { type FedEntry, readFed } from "../../store/feed.ts";
-import { listLogs } from "../../store/logs.ts";
+import { type ListedLog, listLogs } from "../../store/logs.ts";
+import { readNewest } from "../../store/registers.ts";
+import { standing } from "../control/standing.ts";
 import { decodedAs, snapshot } from "../usage/show.ts";
 import { assertReached } from "./reach.ts";
 import type { SealWatch } from "./seal-watch.ts";
@@ -126,14 +128,13 @@ async function readPage(
   return await snapshot(sql, async (tx) => {
     const [listed] = await listLogs(tx, log);
     if (listed === undefined) throw new Problem("not-found");
-    const { genesis, sealed: asOf } = listed;
+    const { sealed: asOf } = listed;
     await assertReached(archive, listed, cursor);
     const to = cursor + SCANNED < asOf ? cursor + SCANNED : asOf;
-    const { platform, unique_id } = decodedAs("log", genesis).body;
-    const instance = { platform, unique_id, creditMinutes };
+    const instance = { ...(await installation(tx, listed)), creditMinutes };
     const events: FeedEvent[] = [];
     for await (const row of fed(tx, log, { from: cursor, to })) {
-      const own = eventsIn(row, instance);
+      const own = await eventsIn(tx, row, instance);
       const isFull = events.length > 0 && events.length + own.length > limit;
       if (isFull) return { asOf, events, next: row.index };
       events.push(...own);
@@ -157,8 +158,23 @@ async function* fed(
   }
 }
 
-function eventsIn({ bytes, runner_id }: FedEntry, instance: Instance): FeedEvent[] {
+/** As the newest entries say, whatever page is read: core/feed/event.ts says why. */
+async function installation(tx: Transaction, { genesis, log }: ListedLog): Promise<Instance> {
+  const { billing_from, platform, unique_id } = decodedAs("log", genesis).body;
+  const mode = await readNewest(tx, log, "mode");
+  const moved = mode && decodedAs("mode", mode.bytes).body;
+  return { platform, unique_id, billing_from: moved?.billing_from ?? billing_from };
+}
+
+async function eventsIn(
+  tx: Transaction,
+  { bytes, runner_id }: FedEntry,
+  instance: Instance,
+): Promise<FeedEvent[]> {
   const entry = decodeEntry(bytes);
   if (typeof entry === "string") throw new Error("feed: an entry that cannot be read");
-  return eventsOf(entry, instance, runner_id === null ? "" : String(runner_id));
+  const runnerId = runner_id === null ? undefined : String(runner_id);
+  if (entry.kind !== "month_closing_withdrawn") return eventsOf(entry, instance, { runnerId });
+  const closing = await standing(tx, entry.log, "month_closing", BigInt(entry.body.closing));
+  return eventsOf(entry, instance, { month: closing?.body.month });
 }

@@ -111,9 +111,11 @@ function set({ breaks }: Consumer, index: bigint, state: Standing["state"]): voi
 }
 
 function countedTo(log: TestLog, upTo: number): Map<string, Sum> {
+  const { billing_from, platform, unique_id } = log.prefix.log;
+  const instance = { billing_from, platform, unique_id };
   const sums = new Map<string, Sum>();
   for (const entry of log.entries.slice(0, upTo).map(decoded)) {
-    for (const { data } of eventsOf(entry, { platform: "dotcom", unique_id: "instance" })) {
+    for (const { data } of eventsOf(entry, instance)) {
       if (!("compute_ms" in data)) continue;
       const { computeMs, events } = sums.get(data.billing_month) ?? { events: 0n, computeMs: 0n };
       const more = parseSignedComputeMs(data.compute_ms);

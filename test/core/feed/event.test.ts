@@ -7,13 +7,18 @@ import { eventsOf, type FeedEvent, type Instance } from "../../../src/core/feed/
 import { eventId } from "../../../src/core/feed/id.ts";
 import { creditsOf, minutesOf } from "../../../src/core/feed/quantity.ts";
 import { computeMs } from "../../../src/core/unit.ts";
-import { FedLog } from "./log.ts";
+import { BILLING_FROM, FedLog } from "./log.ts";
 
 const LOG = "00112233445566778899aabbccddeeff";
-const INSTANCE: Instance = { platform: "dotcom", unique_id: "8d5ba6b2" };
+const INSTANCE: Instance = {
+  platform: "dotcom",
+  unique_id: "8d5ba6b2",
+  billing_from: BILLING_FROM,
+};
 
-/** Of an entry of the ledger, by a hosted runner. */
-const told = (entry: Entry, instance = INSTANCE): FeedEvent[] => eventsOf(entry, instance, "700");
+/** Of an entry of the ledger, by a hosted runner; what is withdrawn is of October. */
+const told = (entry: Entry, instance = INSTANCE): FeedEvent[] =>
+  eventsOf(entry, instance, { month: "2026-10-01", runnerId: "700" });
 
 const only = (entry: Entry, instance = INSTANCE): FeedEvent => {
   const [event, ...more] = told(entry, instance);
@@ -169,6 +174,20 @@ test("a month's cut-off, its withdrawal and its end are told, each naming the ev
     closes: eventId(LOG, `${closed.index - 1n}/0`),
     totals: closed.body.totals,
   });
+});
+
+test("of a month that was over before billing began nothing is told, and of the one in which it began all", () => {
+  const log = new FedLog(LOG);
+  log.closeMonth("2026-10-01");
+  const cutOff = log.written.at(-1)?.entry;
+  if (cutOff === undefined) throw new Error("no entry");
+  const markers = [cutOff, log.withdraw(cutOff.index), log.close("2026-10-01")];
+  const from = (billing_from: string) =>
+    markers.map((entry) => told(entry, { ...INSTANCE, billing_from }));
+  expect(from("2026-11-01T00:00:00.000Z")).toEqual([[], [], []]);
+  const events = from("2026-10-31T23:59:59.999Z");
+  expect(events.map(({ length }) => length)).toEqual([1, 1, 1]);
+  expect(events).toEqual(from("2026-01-01T00:00:00.000Z"));
 });
 
 test("credits are told where somebody said what one is, and change nothing else", () => {

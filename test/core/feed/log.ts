@@ -18,8 +18,8 @@ export class FedLog extends TestLedger {
   readonly agent: Agent;
   #job = 0;
 
-  constructor(log: string) {
-    super(log, START, { billing_from: BILLING_FROM });
+  constructor(log: string, billing_from = BILLING_FROM) {
+    super(log, START, { billing_from });
     this.card("hosted", { small: "1/3", free: "0" });
     this.card("self_managed", { small: "1" });
     this.agent = this.enrol(1, Object.values(RUNNERS));
@@ -49,6 +49,18 @@ export class FedLog extends TestLedger {
   close(month: string): EntryOf<"month_closed"> {
     this.closeMonth(month);
     return as("month_closed", closedMonth(this, { index: this.size - 1n, month }));
+  }
+
+  /** While both are still to come. */
+  moveBilling(billing_from: string): void {
+    const body = {
+      approval: "",
+      billing_from,
+      by: "p_test",
+      control: "single",
+      salt: SALT,
+    } as const;
+    this.append("mode", { ...body, sources: [] });
   }
 
   withdraw(closing: bigint): Entry {

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { parseSignedComputeMs } from "../../../src/core/charge.ts";
 import type { Sum } from "../../../src/core/feed/acknowledgement.ts";
 import { eventsOf, type FeedEvent } from "../../../src/core/feed/event.ts";
+import { eventId } from "../../../src/core/feed/id.ts";
 import { Problem } from "../../../src/core/problem.ts";
 import { SOURCES } from "../../../src/flow/export/sources.ts";
 import { countFed } from "../../../src/flow/feed/count.ts";
@@ -13,7 +14,7 @@ import {
   WAITERS_OF_ONE_MAX,
 } from "../../../src/flow/feed/seal-watch.ts";
 import { snapshot } from "../../../src/flow/usage/show.ts";
-import { FedLog } from "../../core/feed/log.ts";
+import { BILLING_FROM, FedLog } from "../../core/feed/log.ts";
 import { type FreshDatabase, freshDatabase } from "../../postgres.ts";
 
 const LOG = "ab".repeat(16);
@@ -44,6 +45,8 @@ beforeAll(async () => {
   const [first, second] = usages;
   if (first === undefined || second === undefined) throw new Error("no usage");
   const credit = ledger.credit(first);
+  ledger.closeMonth("2026-10-01");
+  ledger.withdraw(ledger.size - 1n);
   ledger.close("2026-10-01");
   ledger.credit(second);
   ledger.credit(first, `${credit.index}/0`);
@@ -61,8 +64,9 @@ afterAll(async () => {
 
 /** Every event of every entry, from the ledger and not from the database. */
 function oracle(): FeedEvent[] {
-  const instance = { platform: "dotcom", unique_id: LOG } as const;
-  return ledger.written.flatMap(({ entry }) => eventsOf(entry, instance, "700"));
+  const instance = { platform: "dotcom", unique_id: LOG, billing_from: BILLING_FROM } as const;
+  const beside = { month: "2026-10-01", runnerId: "700" };
+  return ledger.written.flatMap(({ entry }) => eventsOf(entry, instance, beside));
 }
 
 const feeding = () => ({ sql: db.reader, archive, seals, creditMinutes: undefined });
@@ -107,6 +111,24 @@ test("a consumer that dies anywhere and resumes by its cursor takes every event 
     }),
     { numRuns: 4 },
   );
+});
+
+test("nothing is told of months that were over before billing began, wherever that was moved before it came", async () => {
+  const early = new FedLog("cd".repeat(16), "2026-12-01T00:00:00.000Z");
+  early.moveBilling("2027-01-01T00:00:00.000Z");
+  early.now = Date.parse("2027-02-04T00:00:00.000Z");
+  for (const month of ["2026-11-01", "2026-12-01", "2027-01-01"]) {
+    early.closeMonth(month);
+    early.withdraw(early.size - 1n);
+    early.close(month);
+  }
+  await early.load(db.owner);
+  await early.seal(db.owner);
+  const { events, next_cursor } = await read({ log: early.log });
+  // A cut-off, its withdrawal, another one and the end: of the last month alone.
+  const told = [4n, 3n, 2n, 1n].map((behind) => eventId(early.log, `${early.size - behind}/0`));
+  expect(events.map(({ id }) => id)).toEqual(told);
+  expect(next_cursor).toBe(String(early.size));
 });
 
 test("pages follow each other until one has nothing, and the next is read only when it is asked for", async () => {
