@@ -1,5 +1,14 @@
 /** Files that are whole or not there, also on a host that fails. */
-import { closeSync, fsyncSync, openSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { dirname } from "node:path";
 import { CannotLook } from "./finding.ts";
 
@@ -13,6 +22,21 @@ export function writeText(path: string, text: string): void {
   } catch (error) {
     remove(staged);
     throw new CannotLook(`${path} cannot be written`, { cause: error });
+  }
+}
+
+/**
+ * Makes it, and those above it, where there is none. Node's own way never ends where a folder that is there takes
+ * none (/proc). Throws `CannotLook` when it cannot be made.
+ */
+export function makeFolders(path: string): void {
+  if (existsSync(path)) return;
+  if (dirname(path) !== path) makeFolders(dirname(path));
+  try {
+    mkdirSync(path);
+  } catch (error) {
+    // Another may have made it meanwhile.
+    if (!existsSync(path)) throw new CannotLook(`${path} cannot be written`, { cause: error });
   }
 }
 

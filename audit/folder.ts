@@ -13,8 +13,9 @@ import {
   readSync,
   statSync,
 } from "node:fs";
-import { mkdir, open, opendir, rename, rm } from "node:fs/promises";
+import { open, opendir, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { makeFolders } from "./durable.ts";
 import { CannotLook } from "./finding.ts";
 import { bytesMax, type Source } from "./source.ts";
 
@@ -74,14 +75,14 @@ export async function folderStore(folder: string, log: string): Promise<Store> {
   const clear = (): Promise<void> =>
     writing(staging, () => rm(staging, { recursive: true, force: true }));
   await clear();
-  await writing(staging, () => mkdir(staging, { recursive: true }));
+  makeFolders(staging);
   let written = 0;
   return {
     put: async (path, bytes) => {
       const [staged, name] = [join(staging, String(written++)), join(folder, log, path)];
       await writing(name, async () => {
         await writeSynced(staged, bytes);
-        await mkdir(dirname(name), { recursive: true });
+        makeFolders(dirname(name));
         await rename(staged, name);
       });
     },

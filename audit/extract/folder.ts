@@ -1,9 +1,10 @@
 /** Extracts as files that say themselves what they are, and a manifest over all of them. */
 import { createHash, type Hash as Digest } from "node:crypto";
-import { closeSync, mkdirSync, openSync, readdirSync, writeFileSync, writeSync } from "node:fs";
+import { closeSync, openSync, readdirSync, writeFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import type { Entry } from "../../src/core/entry.ts";
 import { canonical, type Json } from "../../src/core/json.ts";
+import { makeFolders } from "../durable.ts";
 import { CannotLook } from "../finding.ts";
 import type { Extract, Period, Row, Taking } from "./extract.ts";
 import { formatDecimal, MONEY, parseDecimal } from "./money.ts";
@@ -115,9 +116,9 @@ export class EvidenceFolder {
   readonly #others: WrittenFile[] = [];
   #at = "";
 
-  /** @throws CannotLook where the folder holds something already */
+  /** @throws CannotLook where the folder cannot be made, or holds something already */
   constructor(folder: string, parameters: Parameters) {
-    mkdirSync(folder, { recursive: true });
+    makeFolders(folder);
     if (readdirSync(folder).length > 0) throw new CannotLook(`${folder} is not empty`);
     this.#folder = folder;
     this.#period = parameters.period;

@@ -4,13 +4,14 @@
  */
 import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
-import { mkdir, open, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { open, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import { join, parse, relative, resolve } from "node:path";
 import type { Manifest } from "../core/export/manifest.ts";
 import type { ShownExport } from "../flow/export/read.ts";
-import { errorCode } from "../store/durable-files.ts";
+import { errorCode, makeFolders } from "../store/durable-files.ts";
 import type { Api } from "./api.ts";
 import { assertSameLog, assertWhole, describe, download, exportPath } from "./download.ts";
+import { CommandError } from "./failure.ts";
 import type { Progress } from "./progress.ts";
 
 /** Where a folder is, and what was asked for there. */
@@ -28,9 +29,16 @@ export async function readMark(place: Place): Promise<Mark | undefined> {
   return log === undefined || id === undefined ? undefined : { log, id };
 }
 
+/** Makes the folder where there is none. @throws CommandError `unwritable` */
 export async function writeMark(place: Place, { log, id }: Mark): Promise<void> {
-  await mkdir(place.out, { recursive: true });
-  await writeFile(markOf(place), `${log} ${id}\n`);
+  const folder = resolve(place.out);
+  const { root } = parse(folder);
+  try {
+    await makeFolders(root, relative(root, folder));
+    await writeFile(markOf(place), `${log} ${id}\n`);
+  } catch (error) {
+    throw new CommandError("unwritable", `${place.out}: ${errorCode(error)}`, { cause: error });
+  }
 }
 
 function markOf({ out, asked }: Place): string {

@@ -67,18 +67,26 @@ async function create(
   }
 }
 
-/** One by one from the root down: all at once would also make a root that has just gone away. */
+/**
+ * One by one from the root down: all at once would also make a root that has just gone away, and Node's own way
+ * never ends where a folder that is there takes none (/proc).
+ */
 export async function makeFolders(root: string, folder: string): Promise<void> {
   if (folder === ".") return;
+  const path = join(root, folder);
   try {
-    await mkdir(join(root, folder));
+    await makeFolder(path);
   } catch (error) {
-    if (errorCode(error) === "EEXIST") return;
-    if (errorCode(error) !== "ENOENT") throw error;
-    if (dirname(folder) === ".") throw error;
+    if (errorCode(error) !== "ENOENT" || dirname(folder) === ".") throw error;
     await makeFolders(root, dirname(folder));
-    await makeFolders(root, folder);
+    await makeFolder(path);
   }
+}
+
+async function makeFolder(path: string): Promise<void> {
+  await mkdir(path).catch((error: unknown) => {
+    if (errorCode(error) !== "EEXIST") throw error;
+  });
 }
 
 async function linked(staged: string, target: string): Promise<boolean> {
@@ -118,9 +126,7 @@ export async function syncFolder(folder: string): Promise<void> {
 
 /** Removes what was staged long ago; makes the folder where it is missing. */
 export async function sweep(staging: string): Promise<void> {
-  await mkdir(staging).catch((error: unknown) => {
-    if (errorCode(error) !== "EEXIST") throw error;
-  });
+  await makeFolder(staging);
   const stale = Date.now() - STALE_MS;
   for (const name of await readdir(staging)) {
     const path = join(staging, name);

@@ -50,6 +50,8 @@ beforeAll(async () => {
   log.write("proposal_ended", { ...BY, outcome: "refused", proposal: refused, reason: "no" });
   const asked = two.propose("quota", limit("2", "100"));
   log.at = "2026-11-25T01:00:00.000Z";
+  const digest = { day: "2026-11-23", lines: "1", lines_sha256: HASH, missing: "2", salt: SALT };
+  log.write("access_digest", digest);
   log.write("verification", {
     ...verified,
     day: "2026-11-25",
@@ -148,9 +150,11 @@ test("days of which the log says nothing are named", () => {
   ]);
   expect(days).toHaveLength(17);
   const { footer, rows } = extracted("access_digests");
-  expect(rows[0]).toMatchObject({ day: "2026-11-21", lines: "3", lines_sha256: HASH });
-  expect(rows[1]).toMatchObject({ day: "2026-11-22", index: "", lines: "0" });
-  expect(footer).toMatchObject({ sums: { lines: "3" } });
+  const said = { day: "2026-11-21", state: "digest", lines: "3", missing: "0", lines_sha256: HASH };
+  expect(rows[0]).toMatchObject(said);
+  expect(rows[1]).toMatchObject({ day: "2026-11-22", index: "", state: "none", lines: "" });
+  expect(rows[2]).toMatchObject({ day: "2026-11-23", lines: "1", missing: "2" });
+  expect(footer).toMatchObject({ sums: { lines: "4", missing: "2" } });
 });
 
 test("corrections add up to the last digit, and what is older is there only where it still holds", () => {
@@ -211,6 +215,16 @@ test("entries that are not what was signed leave no manifest", async () => {
   );
   expect(ended).toMatchObject({ exit: 1, out: expect.stringContaining("entry-altered") });
   expect(readdirSync(folder)).not.toContain("manifest.json");
+});
+
+test("a place that takes no folders is said, by whatever writes there", async () => {
+  const files = ["/proc/none/a", join(home.folder, "auditor.pem", "a")];
+  for (const place of files) {
+    const said = await command(...EVIDENCE, ...PERIOD, "--out", place);
+    expect(said).toMatchObject({ exit: 2, err: expect.stringContaining("cannot be written") });
+    const fetched = await command("bundle", archive, place, "--vkey", vkeyText());
+    expect(fetched).toMatchObject({ exit: 2, err: expect.stringContaining("cannot be written") });
+  }
 });
 
 test.each(["0", "-0.000001", "12.5", "-9007199254740993.000001", "3"])(

@@ -199,6 +199,9 @@ test("a place that takes no files is said by its code", async () => {
     2,
     expect.stringMatching(/^unreadable-file: E/),
   ]);
+  // A folder that is there and takes none: Node's own way to make those above as well never ends.
+  const nowhere = await exporting("entries", "--out", "/proc/none/exports");
+  expect([nowhere.status, nowhere.stderr]).toEqual([2, "unwritable: /proc/none/exports: ENOENT\n"]);
   const none = await exporting("entries", "--out", "s3://bucket?strange=1");
   expect(none.stderr).toMatch(/^invalid-usage: /);
 });
