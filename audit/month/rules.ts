@@ -1,7 +1,7 @@
 /** A month's cut-off, what must have come before it, and its end (docs/months.md). */
 import type { Body } from "../../src/core/entry.ts";
 import type { Rules, Turn } from "../prefix/rule.ts";
-import type { Key, State } from "../prefix/state.ts";
+import { inForceDuring, type Key, type State } from "../prefix/state.ts";
 import { monthAfter } from "../rating.ts";
 
 export const MONTH_RULES = {
@@ -52,15 +52,17 @@ interface Month {
   over: string;
 }
 
-/** One that could speak of the vendor's runners at any time of the month. */
-function isOwing(
-  { enrolments }: State,
-  { at, endedAt, enrolment }: Key,
-  { start, over }: Month,
-): boolean {
-  const runners = enrolments.get(enrolment)?.runners ?? [];
-  const hosted = runners.some((line) => line.tracking === "hosted" && line.effective_from < over);
-  return at < over && (endedAt === "" || endedAt >= start) && hosted;
+/** One that could speak of what the vendor's runners did in the month, whenever it was enrolled. */
+function isOwing(state: State, { endedAt, enrolment }: Key, month: Month): boolean {
+  const lived = endedAt === "" || endedAt >= month.start;
+  return lived && spokenOf(state, enrolment, month).length > 0;
+}
+
+/** What the vendor's runners of an enrolment were in the month; any enrolment may say it. */
+function spokenOf({ enrolments, runners }: State, enrolment: bigint, month: Month) {
+  const uuids = new Set(enrolments.get(enrolment)?.runners.map(({ uuid }) => uuid));
+  const lines = [...uuids].flatMap((uuid) => inForceDuring(runners.get(uuid), month));
+  return lines.filter(({ tracking }) => tracking === "hosted");
 }
 
 /**
@@ -75,22 +77,18 @@ function hasAccounted({ came, claimed, decided, end, excused, final }: Key): boo
   return claimed >= final || came.reach((excused ?? 0n) + 1n, final);
 }
 
-function* uncovered(
-  { enrolments, evidence }: State,
-  keys: readonly Key[],
-  { start, over }: Month,
-): Generator<string> {
+function* uncovered(state: State, keys: readonly Key[], month: Month): Generator<string> {
+  const { start, over } = month;
   const begins = new Map<string, string>();
   for (const { enrolment } of keys) {
-    for (const line of enrolments.get(enrolment)?.runners ?? []) {
-      if (line.tracking !== "hosted" || line.effective_from >= over) continue;
+    for (const line of spokenOf(state, enrolment, month)) {
       const known = begins.get(line.runner_id) ?? line.effective_from;
       if (line.effective_from <= known) begins.set(line.runner_id, line.effective_from);
     }
   }
   for (const [runner, begin] of begins) {
     const from = begin > start ? begin : start;
-    const spans = evidence.coverage.get(runner) ?? [];
+    const spans = state.evidence.coverage.get(runner) ?? [];
     if (!spans.some((span) => span.from <= from && span.to >= over)) {
       yield `runner ${runner} is not covered from ${from} to ${over}`;
     }

@@ -54,7 +54,7 @@ function enterKey(state: State, { enrolment, jws, kid }: Body<"key">, turn: Turn
   }
   state.claimed.add(index);
   if (!admissible || state.keys.has(kid)) return;
-  const named = { kid, publicKey, enrolment: index, index: turn.index, at: turn.at };
+  const named = { kid, publicKey, enrolment: index, index: turn.index };
   const silent = {
     attested: "",
     claimed: 0n,

@@ -19,8 +19,6 @@ export interface Key {
   /** Indices of the enrolment it belongs to, and of its own entry. */
   enrolment: bigint;
   index: bigint;
-  /** Of its own entry. */
-  at: string;
   /** Of its attestations: the latest that both `issued_at` and the entry's `at` have come to. */
   attested: string;
   /** The highest counter that it attested; those that came. */
@@ -126,6 +124,19 @@ export function inForce<T extends { effective_from: string }>(
     if (value !== undefined && value.effective_from <= instant) return value;
   }
   return undefined;
+}
+
+/** Those of a list that were in force at some instant of a span: none that came later had begun by then. */
+export function inForceDuring<T extends { effective_from: string }>(
+  list: readonly T[] | undefined,
+  { start, over }: { start: string; over: string },
+): T[] {
+  let gone = over;
+  return (list ?? []).toReversed().filter(({ effective_from: from }) => {
+    const held = from < gone && start < gone;
+    if (from < gone) gone = from;
+    return held;
+  });
 }
 
 export function append<K, V>(lists: Map<K, V[]>, key: K, value: V): void {

@@ -1,12 +1,12 @@
 /** What the preconditions of a month's cut-off are seen by, as entries go by (docs/months.md). */
 import type { Body, EnrolledRunner, Entry } from "../../src/core/entry.ts";
 import { Attestation, Report, Rotation, TYP } from "../../src/core/report.ts";
+import { append, inForceDuring } from "../prefix/state.ts";
 import { readStatement } from "../prefix/statement.ts";
 import { monthAfter } from "../rating.ts";
 
 interface Key {
   kid: string;
-  at: string;
   enrolment: string;
   /** When it first did; `""` before. */
   ended: string;
@@ -19,7 +19,9 @@ export class Evidence {
   readonly #month: string;
   readonly #start: string;
   readonly #end: string;
-  readonly #enrolments = new Map<string, readonly EnrolledRunner[]>();
+  /** UUIDs of an enrolment; and of each all that any enrolment says. */
+  readonly #enrolments = new Map<string, ReadonlySet<string>>();
+  readonly #runners = new Map<string, EnrolledRunner[]>();
   readonly #keys = new Map<string, Key>();
   readonly #attested = new Map<string, string>();
   readonly #spans = new Map<string, { from: string; to: string }[]>();
@@ -46,11 +48,11 @@ export class Evidence {
         this.#billingFrom = entry.body.billing_from;
         break;
       case "enrolment":
-        this.#enrolments.set(index, entry.body.runners);
+        this.#enrol(index, entry.body);
         break;
       case "key": {
         const { enrolment, kid } = entry.body;
-        this.#keys.set(kid, { kid, at: entry.at, enrolment, ended: "" });
+        this.#keys.set(kid, { kid, enrolment, ended: "" });
         break;
       }
       case "key_rotated":
@@ -108,6 +110,11 @@ export class Evidence {
     ];
   }
 
+  #enrol(index: string, { runners }: Body<"enrolment">): void {
+    this.#enrolments.set(index, new Set(runners.map(({ uuid }) => uuid)));
+    for (const line of runners) append(this.#runners, line.uuid, line);
+  }
+
   #finish(kid: string, at: string): void {
     const key = this.#keys.get(kid);
     if (key?.ended === "") key.ended = at;
@@ -124,15 +131,18 @@ export class Evidence {
     this.#spans.set(runner_id, [...(this.#spans.get(runner_id) ?? []), { from, to }]);
   }
 
-  #owes({ at, ended, enrolment }: Key): boolean {
+  #owes({ ended, enrolment }: Key): boolean {
     if (this.#month.slice(0, 7) < this.#billingFrom.slice(0, 7)) return false;
-    const lived = at < this.#end && (ended === "" || ended >= this.#start);
+    const lived = ended === "" || ended >= this.#start;
     return lived && this.#hosted(enrolment).length > 0;
   }
 
   #hosted(enrolment: string): readonly EnrolledRunner[] {
-    const runners = this.#enrolments.get(enrolment) ?? [];
-    return runners.filter((line) => line.tracking === "hosted" && line.effective_from < this.#end);
+    const month = { start: this.#start, over: this.#end };
+    const lines = Array.from(this.#enrolments.get(enrolment) ?? [], (uuid) =>
+      inForceDuring(this.#runners.get(uuid), month),
+    ).flat();
+    return lines.filter(({ tracking }) => tracking === "hosted");
   }
 
   /** By runner, from where on it has to be covered. */

@@ -10,6 +10,12 @@ interface Effective {
   readonly effective_from: string;
 }
 
+/** Instants from `start` to before `end`. */
+export interface Span {
+  readonly start: string;
+  readonly end: string;
+}
+
 export class InForce<V extends Effective> {
   readonly #histories = new Map<string, V[]>();
 
@@ -22,6 +28,18 @@ export class InForce<V extends Effective> {
 
   at(key: string, instant: string): V | undefined {
     return this.#histories.get(key)?.findLast((value) => value.effective_from <= instant);
+  }
+
+  /** Those that are in force at any instant from `start` to before `end`, newest entry first. */
+  during(key: string, { start, end }: Span): V[] {
+    let replaced = end;
+    const found: V[] = [];
+    for (const value of this.history(key).toReversed()) {
+      const from = value.effective_from;
+      if ((from > start ? from : start) < replaced) found.push(value);
+      if (from < replaced) replaced = from;
+    }
+    return found;
   }
 
   /** Of every key, in the order in which they first came. */

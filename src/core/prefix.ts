@@ -3,7 +3,7 @@
  * Folded entry by entry; nothing else ever judges a report (DESIGN §1, invariant 7).
  */
 import { readClaim, readRotation } from "./claim.ts";
-import { InForce } from "./effective.ts";
+import { InForce, type Span } from "./effective.ts";
 import type { Body, EnrolledRunner, Entry, EntryOf } from "./entry.ts";
 import { LogKeys } from "./log-key.ts";
 import { type Closing, Months } from "./month.ts";
@@ -191,6 +191,12 @@ export class Prefix {
   runner(uuid: string, enrolment: bigint, instant: string): EnrolledRunner | undefined {
     const named = this.#enrolments.get(enrolment)?.runners.some((line) => line.uuid === uuid);
     return named ? this.#runners.at(uuid, instant) : undefined;
+  }
+
+  /** As `runner`, of each that the enrolment names, at any instant of a span. */
+  runnersDuring(enrolment: bigint, span: Span): EnrolledRunner[] {
+    const named = this.#enrolments.get(enrolment)?.runners.map(({ uuid }) => uuid);
+    return Array.from(new Set(named), (uuid) => this.#runners.during(uuid, span)).flat();
   }
 
   card(tracking: Tracking, instant: string): Card | undefined {

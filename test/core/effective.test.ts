@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { inForceDuring } from "../../audit/prefix/state.ts";
 import { InForce } from "../../src/core/effective.ts";
 import { instantText } from "../../src/core/unit.ts";
 
@@ -22,6 +23,24 @@ test("in force is the newest entry that starts at or before the instant, of that
         expect(inForce.at(key, instant(now))).toBe(newest);
         expect(inForce.history(key)).toEqual(ofKey);
       }
+    }),
+  );
+});
+
+test("in force during a span is whatever is in force at any instant of it", () => {
+  const day = fc.integer({ min: 0, max: 9 });
+  const instant = (days: number): string => instantText(days * 86_400_000);
+  fc.assert(
+    fc.property(fc.array(day, { maxLength: 8 }), day, day, (days, start, more) => {
+      const inForce = new InForce<{ effective_from: string }>();
+      for (const from of days) inForce.add("a", { effective_from: instant(from) });
+      const at = Array.from({ length: more }, (_, i) => inForce.at("a", instant(start + i)));
+      const span = { start: instant(start), end: instant(start + more) };
+      const found = inForce.during("a", span);
+      expect(new Set(found)).toEqual(new Set(at.filter((value) => value !== undefined)));
+      const said = days.map((from) => ({ effective_from: instant(from) }));
+      const audited = inForceDuring(said, { start: span.start, over: span.end });
+      expect(audited).toEqual(found);
     }),
   );
 });

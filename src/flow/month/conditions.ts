@@ -122,22 +122,21 @@ function none(
 }
 
 /**
- * Of an enrolment with a hosted runner: entered before the month's end, and not ended before it began. Of a month
- * in which nothing could be billed nobody owes anything.
+ * Those that could report a hosted build of the month, also where they came after it: not ended before it began,
+ * and of a hosted runner that was the log's before its end. Of a month in which nothing could be billed nobody owes
+ * anything.
  */
 async function owingKeys({ tx, log, month, below, prefix }: Cutting): Promise<KeyState[]> {
   if (month < monthOf(prefix.billingFrom)) return [];
-  const end = endOf(month);
   const first = await firstAt(tx, log, startOf(month), below);
-  const after = await firstAt(tx, log, end, below);
-  return [...prefix.keys].filter(({ ended = after, enrolment, index }) => {
-    return index < after && ended >= first && hostedOf(prefix, enrolment, end).length > 0;
+  return [...prefix.keys].filter(({ ended = below, enrolment }) => {
+    return ended >= first && hostedOf(prefix, enrolment, month).length > 0;
   });
 }
 
-function hostedOf(prefix: Prefix, enrolment: bigint, end: string) {
-  const { runners = [] } = prefix.enrolment(enrolment) ?? {};
-  return runners.filter((line) => line.tracking === "hosted" && line.effective_from < end);
+function hostedOf(prefix: Prefix, enrolment: bigint, month: string) {
+  const runners = prefix.runnersDuring(enrolment, { start: startOf(month), end: endOf(month) });
+  return runners.filter(({ tracking }) => tracking === "hosted");
 }
 
 /**
@@ -172,7 +171,7 @@ async function coverage(
 ): Promise<Condition> {
   const [start, until] = [startOf(month), endOf(month)];
   const since = new Map<string, string>();
-  for (const line of keys.flatMap(({ enrolment }) => hostedOf(prefix, enrolment, until))) {
+  for (const line of keys.flatMap(({ enrolment }) => hostedOf(prefix, enrolment, month))) {
     const known = since.get(line.runner_id);
     if (known === undefined || line.effective_from < known) {
       since.set(line.runner_id, line.effective_from);

@@ -1,7 +1,17 @@
 /** What keys, runners and breaks owe a month, before its cut-off and up to its closing. */
 import { expect, test } from "vitest";
 import { auditFiles, filesOf } from "../archive.ts";
-import { close, closedBody, codes, difference, gap, pin, ready, start } from "../closing.ts";
+import {
+  close,
+  closedBody,
+  codes,
+  coverage,
+  difference,
+  gap,
+  pin,
+  ready,
+  start,
+} from "../closing.ts";
 import { agentOf, card, line, SALT, TestLog } from "../log.ts";
 
 const FIRST = "2026-11-01";
@@ -54,6 +64,36 @@ test("a gap that was accepted is of the counters that were known then, and of no
   }
 });
 
+test("whoever revokes a key says nothing of what it signed: its month waits for two persons", async () => {
+  const silent = { ...difference(FIRST), code: "missing-attestation" } as const;
+  for (const [steps, expected] of [
+    [["revoke"], ["month-not-ready"]],
+    [["attest", "revoke"], ["month-not-ready"]],
+    [["revoke", "accept"], []],
+    [["accept", "revoke"], []],
+    [["accept", "submit", "revoke"], ["month-not-ready"]],
+    [["rotate", "revoke"], ["month-not-ready"]],
+    [["attest", "rotate", "revoke"], []],
+  ] as const) {
+    const { log, agent } = start();
+    log.submit(agent);
+    const does = {
+      accept: () => accept(log, log.write("break", { ...silent, kid: agent.kid })),
+      attest: () => log.attest(agent, "2"),
+      revoke: () => {
+        const said = { by: "operator", instant: log.at, last_trusted_counter: "0" };
+        log.write("key_revoked", { ...said, kid: agent.kid, reason: "left", salt: SALT });
+      },
+      rotate: () => log.write("key_rotated", { jws: log.rotation(agent, agentOf(5), "2") }),
+      submit: () => log.submit(agent),
+    };
+    for (const step of steps) does[step]();
+    ready(log, FIRST, []);
+    pin(log, FIRST);
+    expect([steps, await codes(log)]).toEqual([steps, expected]);
+  }
+});
+
 test("a gap heals once all of its counters have come, and by no report for another log", async () => {
   for (const [said, last, shown, expected] of [
     ["2", "4", "usage", []],
@@ -90,6 +130,29 @@ test("a key that ended owes its month coverage, and no month after it anything",
   later.log.at = "2027-02-05T00:00:00.000Z";
   close(later.log, "2027-01-01");
   expect(await codes(later.log)).toEqual([]);
+});
+
+test("a key that came after a month owes it what its runners did in the month", async () => {
+  const since = "2026-12-05T00:00:00.001Z";
+  for (const [enrolled, shown, expected] of [
+    [line("runner-b", { runner_id: "8" }), [], ["month-not-ready"]],
+    [line("runner-b", { runner_id: "8" }), ["attested"], ["month-not-ready"]],
+    [line("runner-b", { runner_id: "8" }), ["attested", "covered"], []],
+    [line("runner-b", { runner_id: "8", effective_from: since }), [], []],
+    [line("runner-b", { tracking: "self_managed" }), [], []],
+    [line("runner-a", { effective_from: since }), [], ["month-not-ready"]],
+    [line("runner-a", { effective_from: since, runner_id: "8" }), ["attested"], []],
+  ] as const) {
+    const { log, agent } = start();
+    ready(log, FIRST, [agent]);
+    const late = log.enrol(3, [enrolled]);
+    for (const step of shown) {
+      if (step === "attested") log.attest(late);
+      else log.write("coverage", coverage(FIRST, "8"));
+    }
+    pin(log, FIRST);
+    expect([enrolled, shown, await codes(log)]).toEqual([enrolled, shown, expected]);
+  }
 });
 
 test("a month before anything was billed is owed nothing", async () => {

@@ -1,14 +1,16 @@
 /** Whose word a closed month rests on, and in which order months come. */
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { run } from "../../../audit/command/program.ts";
 import { parseCanonical } from "../../../src/core/json.ts";
 import { Statement } from "../../../src/core/month/statement.ts";
+import { formatVkey } from "../../../src/core/note.ts";
 import { encodeUtf8 } from "../../../src/core/text.ts";
 import { finish } from "../../../src/flow/month/finish.ts";
 import { statementPage } from "../../../src/web/statement.tsx";
 import { closeHouse, type House, ofKind, openHouse, vkeyOf } from "../door.ts";
 import { policyOf, TestWitness } from "../witness.ts";
 import { addCosignature } from "../witnessed.ts";
-import { openDesk } from "./desk.ts";
+import { type MonthDesk, openDesk } from "./desk.ts";
 
 const OCTOBER = "2026-10-01";
 const NOVEMBER = "2026-11-01";
@@ -128,3 +130,47 @@ test("of two processes that have both made a month's files one closes it, and bo
   }
   expect(JSON.parse(await desk.statement(OCTOBER)).exports).toEqual(entry?.body.exports);
 });
+
+/** As it is enrolled after the month: that it was there in the month, or only since then. */
+const LATE = { uuid: "late", runner_id: "701" };
+const SINCE_THEN = { effective_from: "2026-11-05T00:00:00.001Z" };
+
+test("a key that came after the month owes what its runner did in it, and attests that as of now", async () => {
+  const desk = await openDesk(house, "came later", { since: SINCE });
+  desk.at("2026-11-05T00:00:00.000Z");
+  await desk.attest();
+  await desk.cover(`${OCTOBER}T00:00:00.000Z`, `${NOVEMBER}T00:00:00.000Z`);
+  await desk.join(2, { ...LATE, ...SINCE_THEN });
+  expect(await desk.close(OCTOBER)).toEqual(["done"]);
+  expect(await desk.withdraw(OCTOBER)).toEqual(["done"]);
+  await desk.join(3, SINCE_THEN);
+  expect(await desk.close(OCTOBER)).toEqual(["month-not-ready", "attestations"]);
+  await desk.attest(3);
+  await desk.join(4, { ...LATE, uuid: "later", runner_id: "702" });
+  expect(await desk.close(OCTOBER)).toEqual(["month-not-ready", "attestations", "coverage"]);
+  await desk.attest(4);
+  await desk.cover(`${OCTOBER}T00:00:00.000Z`, `${NOVEMBER}T00:00:00.000Z`, "702");
+  expect(await desk.close(OCTOBER)).toEqual(["done"]);
+  await desk.settle();
+  expect(await desk.finish()).toMatchObject({ month: OCTOBER, missing: [] });
+  const stated = await desk.statement(OCTOBER);
+  const { preconditions } = Statement.parse(JSON.parse(stated));
+  const seen = new Map(preconditions.map(({ code, evidence }) => [code, evidence]));
+  expect(seen.get("attestations")).toMatchObject({ keys: "3" });
+  expect(seen.get("coverage")).toMatchObject({ runners: "2" });
+  await desk.settle();
+  expect(await stateAnew(desk, OCTOBER)).toBe(stated);
+});
+
+/** What the auditor says that the statement is. */
+async function stateAnew({ log }: MonthDesk, month: string): Promise<string> {
+  const { name, publicKey } = vkeyOf(log);
+  const of = ["--vkey", formatVkey(name, publicKey), "--month", month.slice(0, 7)];
+  let text = "";
+  const out = (more: string): void => {
+    text += more;
+  };
+  const output = { out, err: () => undefined, progress: false };
+  expect(await run(["statement", house.archive, log, ...of], output)).toBe(0);
+  return text;
+}

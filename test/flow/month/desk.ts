@@ -1,6 +1,6 @@
 /** What a month needs before it can be closed, said to a log of its own; the test moves the clock. */
 import type { AdjustmentLine } from "../../../src/core/control.ts";
-import type { Body, Kind } from "../../../src/core/entry.ts";
+import type { Body, EnrolledRunner, Kind } from "../../../src/core/entry.ts";
 import { GRACE_MS, TOLERANCE_MS } from "../../../src/core/match.ts";
 import type { Policy } from "../../../src/core/policy.ts";
 import { Problem } from "../../../src/core/problem.ts";
@@ -172,25 +172,31 @@ export class MonthDesk {
     await this.put("account", { ...PERSON, ...who, ...from, approval: "" });
   }
 
-  /** As of now, by the key of seed 1. */
-  async attest(): Promise<void> {
+  /** As of now; of another seed than 1 the key has reported nothing. */
+  async attest(seed = 1): Promise<void> {
     const marks = { clock_offset_ms: "0", files: [], malformed: "0", rejected: "0", spool: "0" };
     const issued_at = instantText(this.#door.now);
-    const payload = { ...marks, counter: String(this.#counter), issued_at, log: this.log };
-    await this.put("attestation", { jws: sign(1, TYP.attestation, payload) });
+    const counter = seed === 1 ? String(this.#counter) : "0";
+    const payload = { ...marks, counter, issued_at, log: this.log };
+    await this.put("attestation", { jws: sign(seed, TYP.attestation, payload) });
   }
 
-  async cover(from: string, to: string): Promise<void> {
-    const index = BigInt(await this.coverElsewhere(from, to));
+  /** Whoever comes speaks for these runners, with the key of a seed of its own. */
+  async join(seed: number, line: Partial<EnrolledRunner>): Promise<void> {
+    await newAgent(this.#door, this.log, seed, [line]);
+  }
+
+  async cover(from: string, to: string, runner_id = "700"): Promise<void> {
+    const index = BigInt(await this.coverElsewhere(from, to, runner_id));
     const { sql } = this.finishing;
-    await transact(sql, async (tx) => await keepThrough(tx, this.log, 700n, index));
+    await transact(sql, async (tx) => await keepThrough(tx, this.log, BigInt(runner_id), index));
     await startMark(sql, this.log, "population");
     await this.match();
   }
 
   /** As recovery brings it: the jobs that it counts were in another database. */
-  async coverElsewhere(from: string, to: string): Promise<string> {
-    const jobs = { jobs: "0", jobs_sha256: ZERO, runner_id: "700", source: "test" };
+  async coverElsewhere(from: string, to: string, runner_id = "700"): Promise<string> {
+    const jobs = { jobs: "0", jobs_sha256: ZERO, runner_id, source: "test" };
     return await this.put("coverage", { ...PERSON, ...jobs, from, to });
   }
 
