@@ -77,10 +77,11 @@ function statusOf({ agrees, closed }: DayCheck): 0 | 1 | 2 {
   return closed ? 0 : 2;
 }
 
-function lineOf({ agrees, closed, coded, day, found, stated }: DayCheck): string {
-  const rows = `${day}: ${found.lines} rows, digest ${found.lines_sha256}`;
+function lineOf({ agrees, closed, coded, day, found, missing, stated }: DayCheck): string {
+  const lost = missing === "0" ? "" : `, and ${missing} missing there or next to it`;
+  const rows = `${day}: ${found.lines} rows${lost}, digest ${found.lines_sha256}`;
   if (stated === undefined) {
-    if (!closed) return `OPEN: ${rows}; the day is not closed yet.`;
+    if (!closed && agrees) return `OPEN: ${rows}; the day is not closed yet.`;
     return agrees ? `AGREES: ${day} has no rows, and no entry.` : `DIFFERS: ${rows}; no entry yet.`;
   }
   const { index, lines, lines_sha256 } = stated;
@@ -91,5 +92,5 @@ function lineOf({ agrees, closed, coded, day, found, stated }: DayCheck): string
 
 function day(text: string): string {
   if (DayText.safeParse(text).success) return text;
-  throw new InvalidArgumentError("2026-11-28.");
+  throw new InvalidArgumentError("Expected a day such as 2026-11-28.");
 }

@@ -110,11 +110,15 @@ export const EVIDENCE_BODY = {
     salt: SaltText,
     up_to: IntegerText,
   }),
-  /** Digest of the access log's lines of one day that concern this log. */
+  /**
+   * Digest of the access log's lines of one day that concern this log. `missing`: numbers that have no line, since
+   * the last line of the digested day before and up to this day's last; left out where there is none.
+   */
   access_digest: z.strictObject({
     day: DayText,
     lines: IntegerText,
     lines_sha256: HashText,
+    missing: PositiveText.exactOptional(),
     salt: SaltText,
   }),
   /** Who had access from … to, looked at by a person; `kept` of `principals` stay. */

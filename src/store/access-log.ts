@@ -1,6 +1,7 @@
 /** Tables `access_log` and `access_marks`: who read or changed what, and how far days are closed. */
 import { plainColumn, textColumn } from "./columns.ts";
 import type { Sql, Transaction } from "./connect.ts";
+import type { Positioned, Snapshot, Stream } from "./snapshots.ts";
 
 /** What of a request is kept: no query, no body, no token, and nothing of what was answered but its code. */
 export interface AccessRow {
@@ -155,6 +156,78 @@ export async function daysToDigest(sql: Sql): Promise<{ log: string; day: string
     ) as due
     where mark.log <> '' and mark.number > 0
     order by mark.log`;
+}
+
+/** How many numbers near a day have no row of any day, as one look sees rows and mark. */
+export interface MissingAccess {
+  /** From the last row of the days before to this day's last. */
+  until: bigint;
+  /** From there to the first row of a later day, or to the mark. */
+  behind: bigint;
+}
+
+export async function missingAccess(sql: Sql, log: string, day: string): Promise<MissingAccess> {
+  // Rows are counted by number and not by day: a clock that was put back mixes two days, and takes nothing away.
+  const [missing] = await sql<[MissingAccess]>`
+    with found as (
+      select
+        coalesce((
+          select number from access_log where log = ${log} and day < ${day}
+          order by day desc, number desc limit 1
+        ), 0) as before,
+        (select max(number) from access_log where log = ${log} and day = ${day}) as last,
+        coalesce((
+          select number - 1 from access_log where log = ${log} and day > ${day}
+          order by day, number limit 1
+        ), (
+          select number from access_marks where log = ${log}
+        ), 0) as next
+    ), ends as (
+      select before, greatest(before, last) as last, greatest(before, last, next) as next
+      from found
+    )
+    select
+      last - before - (
+        select count(*) from access_log where log = ${log} and number > before and number <= last
+      ) as until,
+      next - last - (
+        select count(*) from access_log where log = ${log} and number > last and number <= next
+      ) as behind
+    from ends`;
+  return missing;
+}
+
+/** Numbers from `position` to `last` that no row has; where `last` is less, rows end there and the mark before. */
+export interface AccessGap extends Positioned {
+  last: bigint;
+}
+
+export async function accessGaps(snapshot: Snapshot, log: string): Promise<Stream<AccessGap>> {
+  return await snapshot.stream<AccessGap>(
+    "access_gaps",
+    (sql) => sql`
+      select number + 1 as position, next - 1 as last
+      from (
+        select number, lead(number, 1, coalesce(mark, 0) + 1) over (order by number) as next
+        from (
+          select 0::bigint as number
+          union all
+          select number from access_log where log = ${log}
+        ) as row
+        cross join (
+          select max(number) as mark from access_marks where log = ${log}
+        ) as mark
+      ) as pair
+      where next <> number + 1
+      order by number`,
+  );
+}
+
+/** Those that have rows, in their order: as many as a log is old, at most. */
+export async function daysOfAccess(sql: Sql, log: string): Promise<string[]> {
+  const rows = await sql<{ day: string }[]>`
+    select distinct day from access_log where log = ${log} order by day`;
+  return rows.map(({ day }) => day);
 }
 
 /** Whether rows may still come to it. */

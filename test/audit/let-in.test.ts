@@ -35,7 +35,10 @@ const OFFERS: { [K in Kind]?: fc.Arbitrary<Body<K>> } = {
     ...{ by, salt, counted: fc.constant("0"), day, source: by, stated: few },
     kind: fc.constantFrom("quota", "pack"),
   }),
-  access_digest: fc.record({ day, lines: few, lines_sha256: hash, salt }),
+  access_digest: fc.record(
+    { day, lines: few, lines_sha256: hash, missing: fc.constant("1"), salt },
+    { requiredKeys: ["day", "lines", "lines_sha256", "salt"] },
+  ),
   access_review: fc.record({
     ...{ by, salt, from: day, to: day, kept: few, list_sha256: hash },
     principals: fc.constantFrom("1", "2"),

@@ -1,6 +1,12 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type AccessRow, insertAccess } from "../../src/store/access-log.ts";
+import {
+  type AccessRow,
+  accessGaps,
+  insertAccess,
+  missingAccess,
+} from "../../src/store/access-log.ts";
 import { connect } from "../../src/store/connect.ts";
+import { openSnapshot } from "../../src/store/snapshots.ts";
 import { type FreshDatabase, freshDatabase } from "../postgres.ts";
 
 let db: FreshDatabase;
@@ -44,4 +50,52 @@ test("a row of a log without a mark is refused as a whole, and never lost in sil
   await expect(insertAccess(db.writer, rows)).rejects.toThrow("null value");
   const [found] = await db.reader`select from access_log where request = 'one'`;
   expect(found).toBeUndefined();
+});
+
+test("numbers without a row are found among rows, before them, behind them, and beside the mark", async () => {
+  const log = "e".repeat(32);
+  await db.writer`insert into access_marks (log) values (${log})`;
+  await insertAccess(db.writer, Array(9).fill(rowOf(log, "x")));
+  await db.superuser`alter table access_log disable trigger access_log_append_only`;
+  await db.superuser`update access_log set day = '2026-01-05' where log = ${log} and number <= 3`;
+  await db.superuser`update access_log set day = '2026-01-06' where log = ${log} and number > 3`;
+  const isMissing = async () => {
+    const days = [];
+    for (const day of ["2026-01-05", "2026-01-06", "2026-01-07"]) {
+      const { behind, until } = await missingAccess(db.reader, log, day);
+      days.push([until, behind]);
+    }
+    const snapshot = await openSnapshot(db.reader);
+    const gaps = await (await accessGaps(snapshot, log)).page();
+    await snapshot.end();
+    return { days, gaps: gaps.map(({ last, position }) => [position, last]) };
+  };
+  const none = [0n, 0n];
+  expect(await isMissing()).toEqual({ days: [none, none, none], gaps: [] });
+  await db.superuser`delete from access_log where log = ${log} and number in (1, 3, 4, 7, 9)`;
+  expect(await isMissing()).toEqual({
+    days: [
+      [1n, 2n],
+      [3n, 1n],
+      [0n, 1n],
+    ],
+    gaps: [
+      [1n, 1n],
+      [3n, 4n],
+      [7n, 7n],
+      [9n, 9n],
+    ],
+  });
+  await db.superuser`update access_marks set number = 5 where log = ${log}`;
+  expect((await isMissing()).gaps.at(-1)).toEqual([9n, 5n]);
+  await db.superuser`delete from access_log where log = ${log}`;
+  expect(await isMissing()).toMatchObject({
+    days: [
+      [0n, 5n],
+      [0n, 5n],
+      [0n, 5n],
+    ],
+    gaps: [[1n, 5n]],
+  });
+  await db.superuser`alter table access_log enable always trigger access_log_append_only`;
 });

@@ -10,6 +10,7 @@ import {
   closeDays,
   daysToDigest,
   isDayClosed,
+  missingAccess,
   readAccess,
   type StoredAccess,
 } from "../../store/access-log.ts";
@@ -45,6 +46,8 @@ export interface DayDigest {
   lines: string;
   /** SHA-256, base64, over the lines in order, each as canonical JSON and a newline. */
   lines_sha256: string;
+  /** How many numbers up to its last line, and behind the digested day before, have none; absent: all have. */
+  missing?: string;
 }
 
 const PAGE = 1_000;
@@ -54,6 +57,8 @@ const ROUND_MS = 60_000;
 class Written extends Error {}
 /** By the clock of entries the day is not over, as it is by the database's. */
 class NotOver extends Error {}
+/** A digest says so; whoever looks after the service is to hear of it too. */
+class Missing extends Error {}
 
 export function lineOf({ at, code, number, status, ...row }: StoredAccess): AccessLine {
   const texts = { at: at.toISOString(), number: String(number), status: String(status) };
@@ -104,7 +109,9 @@ export async function digestDays(
     if (due.length === 0) return written;
     for (const { log, day } of due) {
       try {
-        const digest = await digestOf(sql, { log, day });
+        const { until } = await missingAccess(sql, log, day);
+        const missing = until > 0n && { missing: String(until) };
+        const digest = { ...(await digestOf(sql, { log, day })), ...missing };
         await appender.control(log, "access_digest", async (_, at, tx) => {
           if (day >= at.slice(0, "YYYY-MM-DD".length)) throw new NotOver();
           const newest = await readNewest(tx, log, "access_digest");
@@ -113,6 +120,7 @@ export async function digestDays(
           return { day, ...digest, salt: salt(random) };
         });
         written += 1;
+        if (missing) failed(new Missing(`${until} rows of ${day} or before are missing`), log);
       } catch (error) {
         if (error instanceof Written) continue;
         left.add(log);
@@ -130,7 +138,9 @@ export interface DayCheck {
   found: DayDigest;
   /** As the entry says, and which one it is. */
   stated?: (DayDigest & { index: string }) | undefined;
-  /** False where an entry contradicts the rows, and where there should be one. */
+  /** How many numbers from the day before to the day after, or to the mark, have no row: of the day or next to it. */
+  missing: string;
+  /** False where an entry contradicts the rows, where there should be one, and where rows are missing. */
   agrees: boolean;
   /** False: the entry agrees with all of the rows but their codes, of which it says nothing. */
   coded: boolean;
@@ -144,8 +154,8 @@ export async function statedDigest(
 ): Promise<DayCheck["stated"]> {
   const entry = await findDigest(sql, log, day);
   if (entry === undefined) return undefined;
-  const { lines, lines_sha256 } = decodedAs("access_digest", entry.bytes).body;
-  return { index: String(entry.index), lines, lines_sha256 };
+  const { day: _, salt: __, ...digest } = decodedAs("access_digest", entry.bytes).body;
+  return { index: String(entry.index), ...digest };
 }
 
 /** Works a day's digest out again. @param sql as reader or auditor */
@@ -153,18 +163,23 @@ export async function checkDay(sql: Sql, log: string, day: string): Promise<DayC
   const closed = await isDayClosed(sql, log, day);
   const found = await digestOf(sql, { log, day });
   const stated = await statedDigest(sql, log, day);
+  const { behind, until } = await missingAccess(sql, log, day);
+  const whole = behind + until === 0n;
+  const known = { log, day, closed, missing: String(behind + until) };
   if (stated === undefined) {
-    return { log, day, closed, found, agrees: found.lines === "0" || !closed, coded: true };
+    const agrees = whole && (found.lines === "0" || !closed);
+    return { ...known, found, agrees, coded: true };
   }
-  const known = { log, day, closed, stated };
-  if (isSame(stated, found)) return { ...known, found, agrees: true, coded: true };
+  const said = { ...known, stated };
+  if (isSame(stated, found)) return { ...said, found, agrees: whole, coded: true };
   // While a version is rolled out, one that knows no codes may be who writes the entry of rows that have some.
   const uncoded = await digestOf(sql, { log, day, coded: false });
-  if (isSame(stated, uncoded)) return { ...known, found: uncoded, agrees: true, coded: false };
-  return { ...known, found, agrees: false, coded: true };
+  if (isSame(stated, uncoded)) return { ...said, found: uncoded, agrees: whole, coded: false };
+  return { ...said, found, agrees: false, coded: true };
 }
 
-function isSame(one: DayDigest, other: DayDigest): boolean {
+/** Of the lines alone. */
+export function isSame(one: DayDigest, other: DayDigest): boolean {
   return one.lines === other.lines && one.lines_sha256 === other.lines_sha256;
 }
 

@@ -18,6 +18,7 @@ import {
   sealRow,
 } from "../../store/snapshots.ts";
 import { readWatermark, type Watermark } from "../../store/watermarks.ts";
+import { compareAccess } from "./access.ts";
 import { differences, finding } from "./compare.ts";
 import type { CheckEvent, Finding, Summary } from "./event.ts";
 import { compareMonths } from "./months.ts";
@@ -99,6 +100,7 @@ async function* checkLog(
   yield* compareSums(snapshot, log, watermark?.size ?? 0n);
   yield* compareLeft(snapshot, log);
   yield* compareMonths(snapshot.sql, log);
+  yield* compareAccess(snapshot, log);
   const size = String(walk.head.size);
   yield { kind: "progress", log, index: size, size };
 }

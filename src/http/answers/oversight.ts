@@ -1,7 +1,14 @@
 /** Who has access, and what they did with it. */
 import { z } from "zod";
 import { DayText } from "../../core/body.ts";
-import { HashText, InstantText, IntegerText, LogId, NonEmptyText } from "../../core/unit.ts";
+import {
+  HashText,
+  InstantText,
+  IntegerText,
+  LogId,
+  NonEmptyText,
+  PositiveText,
+} from "../../core/unit.ts";
 import type { AccessLine, DayDigest } from "../../flow/access/digest.ts";
 import type * as principals from "../../flow/access/principals.ts";
 import type { review } from "../../flow/access/review.ts";
@@ -29,7 +36,12 @@ const Line = exactly<AccessLine>()(
 );
 
 const Digest = exactly<DayDigest & { index: string }>()(
-  z.strictObject({ index: IntegerText, lines: IntegerText, lines_sha256: HashText }),
+  z.strictObject({
+    index: IntegerText,
+    lines: IntegerText,
+    lines_sha256: HashText,
+    missing: PositiveText.exactOptional(),
+  }),
 );
 
 export const AccessPage = exactly<show.AccessPage>()(
