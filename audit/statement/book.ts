@@ -115,6 +115,11 @@ export class StatementBook {
     this.#machines.add(`hosted\n${machine_type}`, { adjustment });
   }
 
+  /** What `month_closed` says that the statement's SHA-256 is. */
+  get signed(): string | undefined {
+    return this.#closed?.body.statement_sha256;
+  }
+
   /** Undefined: the month is not closed. */
   statement(): string | undefined {
     const closed = this.#closed;

@@ -1,7 +1,9 @@
 /** Reads a log for the statement of one of its months: all entries, under the newest checkpoint that a key has signed. */
 import type { Sha256 } from "../../src/core/hash.ts";
+import { encodeBase64, encodeUtf8 } from "../../src/core/text.ts";
 import { readEntry } from "../archive/block.ts";
 import { type NewestOptions, newest } from "../fetch/newest.ts";
+import { NotProven } from "../fetch/proven.ts";
 import { CannotLook } from "../finding.ts";
 import type { Source } from "../source.ts";
 import { StatementBook } from "./book.ts";
@@ -14,13 +16,13 @@ export interface ReproduceOptions extends NewestOptions {
 }
 
 /**
- * The canonical JSON that the service must have served. Who signed what in the entries is not looked at:
+ * The canonical JSON that the service must have served, and whose hash is in the entry that closed the month. Who signed what in the entries is not looked at:
  * that is what `verify` does.
  *
  * @throws NotProven for what the log is at fault for; CannotLook for a month that is not closed
  */
 export async function reproduce(source: Source, options: ReproduceOptions): Promise<string> {
-  const { month, openPiles } = options;
+  const { hash, month, openPiles } = options;
   const checkpoint = await newest(source, options);
   if (checkpoint === undefined) throw new CannotLook("there is no checkpoint");
   const book = new StatementBook(month, openPiles);
@@ -40,5 +42,9 @@ export async function reproduce(source: Source, options: ReproduceOptions): Prom
   }
   const statement = book.statement();
   if (statement === undefined) throw new CannotLook(`${month} is not closed on this log`);
+  if (encodeBase64(hash(encodeUtf8(statement))) !== book.signed) {
+    const detail = "month_closed names another statement than the log's entries give";
+    throw new NotProven("month-figures", month, detail);
+  }
   return statement;
 }

@@ -187,7 +187,8 @@ export const CONTROL_BODY = {
    * that somebody outside holds the checkpoint of `size` entries, and `anchored_by` who: witnesses and when they
    * signed, or the archive's lock and until when. `none` is UNANCHORED, by nobody. `close_delay_days` is what the
    * operator lets pass between a month's end and its cut-off. `exports` are the month's files (docs/exports.md),
-   * in the order of their names.
+   * in the order of their names. `statement_sha256` is of the statement's text, which says where this entry stands
+   * and nothing else that comes after the cut-off.
    */
   month_closed: z.strictObject({
     accounts_sha256: HashText,
@@ -207,6 +208,7 @@ export const CONTROL_BODY = {
     root: HashText,
     salt: SaltText,
     size: IntegerText,
+    statement_sha256: HashText,
     totals: z.strictObject({
       adjustment_compute_ms: SignedComputeMsText,
       billable_compute_ms: ComputeMsText,

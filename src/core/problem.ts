@@ -75,6 +75,7 @@ export const PROBLEMS = {
   "months-in-order": [409, "Months close in order, and only the last closing can be withdrawn"],
   "month-not-ready": [409, "The month cannot be closed yet: something is missing"],
   "month-closed": [409, "A month that is closed is never reopened"],
+  "not-as-signed": [500, "What is kept of this is not what was signed: it is not given"],
   // of the feed
   "ack-backwards": [409, "This consumer has acknowledged more already"],
   "consumer-taken": [409, "This consumer's name belongs to who acknowledged by it first"],

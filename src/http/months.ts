@@ -61,13 +61,15 @@ export function monthRoutes(router: Router, services: Services): void {
   statementRoutes(router, services);
 }
 
-function statementRoutes(router: Router, { flow, months, reading }: Services): void {
+function statementRoutes(router: Router, { flow, months, reading, serving }: Services): void {
+  const noting = { ...reading, keyring: flow.keyring, proofs: serving };
+
   router.guarded("GET /v1/months/:log/:month/statement", async (ask, caller) => {
     return answerText(await statementJson(reading, monthOf(ask, caller)), "application/json");
   });
 
   router.guarded("GET /v1/months/:log/:month/statement.note", async (ask, caller) => {
-    const note = await statementNote({ ...reading, keyring: flow.keyring }, monthOf(ask, caller));
+    const note = await statementNote(noting, monthOf(ask, caller));
     return answerText(note, "text/plain; charset=utf-8");
   });
 

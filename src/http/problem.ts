@@ -21,10 +21,17 @@ export function problemDocument(
   return { ...members, type: TYPE_BASE + code, title, status, code };
 }
 
-/** A Problem is told; of anything else the caller sees an id, and `log` gets the error with that id. */
+/**
+ * A Problem is told; of anything else the caller sees an id, and `log` gets the error with that id. So it does of
+ * a Problem that is ours.
+ */
 export function errorResponse(error: unknown, log: (error: unknown, id: string) => void): Response {
-  if (error instanceof Problem) return respond(problemDocument(error.code, error.extension));
   const id = randomUUID();
+  if (error instanceof Problem) {
+    const isOurs = error.status === 500;
+    if (isOurs) log(error.cause ?? error, id);
+    return respond(problemDocument(error.code, { ...error.extension, ...(isOurs && { id }) }));
+  }
   log(error, id);
   return respond({
     type: `${TYPE_BASE}internal`,

@@ -72,6 +72,28 @@ export async function readStatement(
   return row?.text;
 }
 
+/** A statement, and the entry that it is held to; that is missing only where somebody has removed it. */
+export interface HeldStatement {
+  text: string;
+  closed: { index: bigint; bytes: Uint8Array } | undefined;
+}
+
+export async function readHeldStatement(
+  sql: Reader,
+  log: string,
+  month: string,
+): Promise<HeldStatement | undefined> {
+  const [row] = await sql<{ text: string; index: bigint | null; bytes: Uint8Array | null }[]>`
+    select s.text, e.index, e.bytes
+    from statements as s
+    left join month_ends as m using (log, month)
+    left join entries as e on e.log = m.log and e.index = m.index
+    where s.log = ${log} and s.month = ${month}`;
+  if (row === undefined) return undefined;
+  const { bytes, index, text } = row;
+  return { text, closed: index === null || bytes === null ? undefined : { index, bytes } };
+}
+
 export async function insertStatement(
   tx: Transaction,
   statement: { log: string; month: string; text: string },

@@ -1,8 +1,10 @@
 /** Months as an honest service closes them: what must come before, and the figures, by core alone. */
 import { sha256 } from "../../audit/native.ts";
+import { StatementBook } from "../../audit/statement/book.ts";
+import { memoryPiles } from "../../audit/tally/memory.ts";
 import { breakBody } from "../../src/core/break.ts";
 import { parseComputeMs, parseSignedComputeMs } from "../../src/core/charge.ts";
-import { type Body, decodeEntry, type Entry } from "../../src/core/entry.ts";
+import { type Body, decodeEntry, type Entry, GENESIS_PREV } from "../../src/core/entry.ts";
 import { parseCanonical } from "../../src/core/json.ts";
 import { readCompact } from "../../src/core/jws.ts";
 import { allocate } from "../../src/core/month/allocation.ts";
@@ -11,7 +13,7 @@ import { rollForward } from "../../src/core/month/roll-forward.ts";
 import { Tally, type Use } from "../../src/core/month/tally.ts";
 import type { QuotaFacts } from "../../src/core/quota/quota.ts";
 import { Report } from "../../src/core/report.ts";
-import { encodeBase64 } from "../../src/core/text.ts";
+import { encodeBase64, encodeUtf8 } from "../../src/core/text.ts";
 import { EMPTY_EDGE, edgeRoot, grow } from "../../src/core/tile.ts";
 import { nextMonth } from "../../src/core/unit.ts";
 import { auditFiles, filesOf, said as saidOf } from "./archive.ts";
@@ -77,7 +79,28 @@ export function close(log: TestLog, month: string): string {
   return log.write("month_closed", closedBody(log, closing, month));
 }
 
+/** As the next entry of the log. Its statement is the auditor's own: what that is worth shows where a service made one. */
 export function closedBody(log: TestLog, closing: string, month: string): Body<"month_closed"> {
+  const body = { ...figuresOf(log, closing, month), statement_sha256: "" };
+  const book = new StatementBook(month, memoryPiles);
+  const entries = log.entries.map(decoded);
+  for (const entry of entries) book.take(entry);
+  const { at, id } = log;
+  const place = { at, index: BigInt(entries.length), log: id, prev: GENESIS_PREV };
+  book.take({ ...place, body, kind: "month_closed" });
+  for (const index of book.adjusted.keys()) {
+    const usage = entries[Number(index)];
+    if (usage?.kind === "usage") book.correct(index, usage.body);
+  }
+  const text = encodeUtf8(book.statement() ?? "");
+  return { ...body, statement_sha256: encodeBase64(sha256(text)) };
+}
+
+function figuresOf(
+  log: TestLog,
+  closing: string,
+  month: string,
+): Omit<Body<"month_closed">, "statement_sha256"> {
   const size = Number(closing) + 1;
   const { edge } = grow(EMPTY_EDGE, log.leaves.slice(0, size), sha256);
   const entries = log.entries.slice(0, Number(closing)).map(decoded);

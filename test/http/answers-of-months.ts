@@ -16,7 +16,9 @@ export async function askOfMonths(tell: Tell, { log }: { log: string }): Promise
   const isClosed = async (): Promise<boolean> => (await step("finish")).status === 200;
   await vi.waitUntil(isClosed, { timeout: 20_000, interval: 500 });
   for (const late of ["finish", "withdraw"]) await step(late);
-  const shown = ["statement", "statement.note", "statement.html", "allocations", "packs", "tieout"];
+  const note = async (): Promise<Answered> => await tell(`GET ${path}/statement.note`);
+  await vi.waitUntil(async () => (await note()).status === 200, { timeout: 20_000, interval: 500 });
+  const shown = ["statement", "statement.html", "allocations", "packs", "tieout"];
   for (const look of [path, `/v1/months/${log}`, ...shown.map((name) => `${path}/${name}`)]) {
     await tell(`GET ${look}`);
   }

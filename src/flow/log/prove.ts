@@ -25,7 +25,7 @@ import {
 import { formatTlogProof } from "../../core/tlog-proof.ts";
 import type { Archive } from "../../store/archive.ts";
 import type { Published, PublishedCheckpoint } from "./published.ts";
-import { refusalOf } from "./refusal.ts";
+import { notAsSigned, refusalOf } from "./refusal.ts";
 
 export interface Proving {
   archive: Archive;
@@ -91,6 +91,25 @@ export async function proveEntries(
     return [index, proofText(checkpoint, proof, proofs.hash, bytes)];
   });
   return new Map(texts);
+}
+
+/**
+ * That the tree of the published checkpoint has just this entry there: what is read back from the database is so
+ * held to what lies outside it.
+ *
+ * @throws Problem `not-sealed` as long as it does not reach that far, `not-as-signed`, `archive-unavailable`
+ */
+export async function assertSealed(
+  proofs: Proofs,
+  log: string,
+  { index, bytes }: { index: bigint; bytes: Uint8Array },
+): Promise<void> {
+  const checkpoint = await proofs.published.latest(log);
+  if (checkpoint === undefined || index >= checkpoint.size) throw new Problem("not-sealed");
+  const { root, size } = checkpoint;
+  const proof = (await proveInclusion(proofs, log, [index], size)).get(index) ?? [];
+  const inclusion = { leaf: leafHash(bytes, proofs.hash), index, size, proof, root };
+  if (!verifyInclusion(inclusion, proofs.hash)) throw notAsSigned(`entry ${index} of ${log}`);
 }
 
 /**

@@ -1,4 +1,4 @@
-/** Why a log is refused: the code for callers, and what was found, for operators only, as its cause. */
+/** Why a log, or what is kept of it, is refused: the code for callers, and what was found, for operators only, as its cause. */
 import { Problem } from "../../core/problem.ts";
 import { ArchiveError } from "../../store/archive.ts";
 
@@ -17,7 +17,15 @@ export function refusalOf(error: unknown): Problem | undefined {
   return refusal("archive-unavailable", error);
 }
 
-function refusal(code: "log-behind" | "archive-unavailable", cause: Error): Problem {
+/** What is kept was altered since; nobody is given it. @param what and of which log, for operators only */
+export function notAsSigned(what: string): Problem {
+  return refusal("not-as-signed", new Error(`${what} is not what was signed`));
+}
+
+function refusal(
+  code: "log-behind" | "archive-unavailable" | "not-as-signed",
+  cause: Error,
+): Problem {
   const problem = new Problem(code);
   problem.cause = cause;
   return problem;

@@ -5,6 +5,7 @@
 import type { Closing } from "../../core/month.ts";
 import { Problem } from "../../core/problem.ts";
 import { readEntry } from "../../store/entries.ts";
+import { readHead } from "../../store/heads.ts";
 import { readMonthEnds, readStatement } from "../../store/month-ends.ts";
 import { readWatermark } from "../../store/watermarks.ts";
 import type { Random } from "../clock.ts";
@@ -15,11 +16,12 @@ import { salt } from "../log/chain.ts";
 import type { Receipt } from "../log/commit-entry.ts";
 import { snapshot } from "../usage/show.ts";
 import { missingIn } from "./conditions.ts";
-import { countMonth, digestShown, type Figures, figuresFrom } from "./count.ts";
+import { type Counted, countMonth, digestShown, figuresFrom } from "./count.ts";
 import { missingSince, readPinned } from "./pinned.ts";
 import { writeRows } from "./rows.ts";
 import { settledAt } from "./settled.ts";
 import { pinnedIn, readStanding } from "./standing.ts";
+import { draftOf, stateAt } from "./statement.ts";
 
 export interface Finishing extends Anchoring {
   appender: Appender;
@@ -102,19 +104,24 @@ async function closeFor(
   if (folded === undefined || folded.size < covering) {
     return { month, missing: [`rollups: they reach ${folded?.size ?? 0n} of ${covering} entries`] };
   }
-  const figures = await figuresOf(finishing, { log, month, closing: index });
-  if (typeof figures === "string") return { month, missing: [figures] };
+  const counted = await countedAs(finishing, { log, month, closing: index });
+  if (typeof counted === "string") return { month, missing: [counted] };
   const exports = await closingSet(sql, { log, month, closing: index });
   const place = { closing: String(index), month, close_delay_days: String(closeDelayDays) };
-  const body = { ...figures, ...settled, ...place, exports, by, salt: salt(random) };
-  const receipt = await appender.control(log, "month_closed", async (prefix, _, tx) => {
+  const said = { ...figuresFrom(counted), ...settled, ...place, exports };
+  const draft = await snapshot(sql, (tx) => draftOf({ tx, log, body: said, counted }));
+  if (typeof draft === "string") return { month, missing: [draft] };
+  const body = { ...said, by, salt: salt(random) };
+  const receipt = await appender.control(log, "month_closed", async (prefix, at, tx) => {
     const ends = await readMonthEnds(tx, log);
     const end = ends.find(({ closing }) => closing === index);
     if (end !== undefined) return end.index;
     if (prefix.lastClosing?.index !== index) throw new Problem("months-in-order");
     const missing = await missingSince(tx, log, pinned);
     if (missing.length > 0) throw new Problem("month-not-ready", { missing });
-    return body;
+    const head = await readHead(tx, log);
+    if (head === undefined) throw new Problem("not-found");
+    return { ...body, statement_sha256: stateAt(draft, { at, index: head.size }).sha256 };
   });
   return { month, receipt, exports, missing: [] };
 }
@@ -136,12 +143,12 @@ async function unmetBy(
 }
 
 /** A string: the views show something else. */
-async function figuresOf(
+async function countedAs(
   { sql }: Finishing,
   of: { log: string; month: string; closing: bigint },
-): Promise<Figures | string> {
+): Promise<Counted | string> {
   const counted = await snapshot(sql, (tx) => countMonth({ tx, ...of }));
   const shown = await digestShown(sql, of.log, of.month);
   if (shown !== counted.rollups.sha256) return "rollups: they are not equal to a recount";
-  return figuresFrom(counted);
+  return counted;
 }

@@ -2,7 +2,6 @@
 import { formatComputeMs } from "../../core/charge.ts";
 import { canonical } from "../../core/json.ts";
 import { allocationLine, packLine } from "../../core/month/lines.ts";
-import { encodeStatement } from "../../core/month/statement.ts";
 import { computeMs } from "../../core/unit.ts";
 import type { Sql, Transaction } from "../../store/connect.ts";
 import { readEntry } from "../../store/entries.ts";
@@ -19,7 +18,7 @@ import type { ClosingSet } from "../export/closing-set.ts";
 import { decodedAs } from "../usage/show.ts";
 import { countMonth, figuresFrom, type Sink } from "./count.ts";
 import { bePatient } from "./patience.ts";
-import { statementOf } from "./statement.ts";
+import { draftOf, stateAt } from "./statement.ts";
 
 /**
  * What stands already is left as it is.
@@ -66,9 +65,11 @@ export async function insertRows(
   const names = Object.keys(figures) as (keyof typeof figures)[];
   const other = names.find((name) => canonical(figures[name]) !== canonical(closed.body[name]));
   if (other !== undefined) return `${other} is not what was signed`;
-  const statement = await statementOf({ tx, closed, counted });
-  if (typeof statement === "string") return statement;
-  await insertStatement(tx, { ...of, text: encodeStatement(statement) }, into);
+  const draft = await draftOf({ tx, log, body: closed.body, counted });
+  if (typeof draft === "string") return draft;
+  const { sha256, text } = stateAt(draft, closed);
+  if (sha256 !== closed.body.statement_sha256) return "its statement is not what was signed";
+  await insertStatement(tx, { ...of, text }, into);
   return undefined;
 }
 

@@ -1,10 +1,12 @@
 /** The statement of a closed month: everything in it is said by entries, so that anybody who has them makes the same. */
 import { formatSignedComputeMs, parseSignedComputeMs } from "../../core/charge.ts";
-import type { EntryOf } from "../../core/entry.ts";
+import type { Body } from "../../core/entry.ts";
+import { sha256 } from "../../core/hash.ts";
 import { cardsIn } from "../../core/month/cards.ts";
 import { formatParts, formatRoll, formatSums } from "../../core/month/lines.ts";
-import type { Statement } from "../../core/month/statement.ts";
+import { encodeStatement, type Statement } from "../../core/month/statement.ts";
 import type { Prefix } from "../../core/prefix.ts";
+import { encodeBase64, encodeUtf8 } from "../../core/text.ts";
 import { Tracking } from "../../core/unit.ts";
 import type { Transaction } from "../../store/connect.ts";
 import { readCorrections } from "../../store/month-figures.ts";
@@ -13,17 +15,21 @@ import { missingIn } from "./conditions.ts";
 import type { Counted } from "./count.ts";
 import { readPinned } from "./pinned.ts";
 
-type Closed = EntryOf<"month_closed">;
+/** What `month_closed` says of the month, before there is one. */
+export type Closing = Omit<Body<"month_closed">, "by" | "salt" | "statement_sha256">;
 
 interface Stating {
   tx: Transaction;
-  closed: Closed;
+  log: string;
+  body: Closing;
   counted: Counted;
 }
 
+/** All of it but the place of `month_closed`: that entry has its hash. */
+export type Draft = Omit<Statement, "closed">;
+
 /** A string: a precondition that the entries before the cut-off do not meet. */
-export async function statementOf({ tx, closed, counted }: Stating): Promise<Statement | string> {
-  const { body, log } = closed;
+export async function draftOf({ tx, log, body, counted }: Stating): Promise<Draft | string> {
   const { month } = body;
   const index = BigInt(body.closing);
   const closeDelayDays = BigInt(body.close_delay_days);
@@ -32,27 +38,42 @@ export async function statementOf({ tx, closed, counted }: Stating): Promise<Sta
   const [missing] = missingIn(conditions);
   if (missing !== undefined) return missing;
   return {
-    ...saidBy(closed),
+    ...saidIn(body),
     ...countedIn(counted),
     cards: cardsOf(prefix, month),
     closing: { approval: closing.body.approval, at: closing.at, index: String(index) },
     corrections: await corrections(tx, { log, month }, index),
     instance: { platform: prefix.log.platform, unique_id: prefix.log.unique_id },
+    log,
     preconditions: conditions.map(({ code, evidence }) => ({ code, evidence })),
     range: { from: before === undefined ? "0" : String(before.index), to: String(index) },
     v: "1",
   };
 }
 
-/** What `month_closed` itself says. */
-export function saidBy({ at, body, index, log }: Closed) {
+/** Its text, and the base64 SHA-256 of that. */
+export interface Stated {
+  text: string;
+  sha256: string;
+}
+
+/** @param closed where `month_closed` stands */
+export function stateAt(draft: Draft, closed: { at: string; index: bigint }): Stated {
+  const { at, index } = closed;
+  const text = encodeStatement({ ...draft, closed: { at, index: String(index) } });
+  return { text, sha256: hashOf(text) };
+}
+
+export function hashOf(text: string): string {
+  return encodeBase64(sha256(encodeUtf8(text)));
+}
+
+function saidIn(body: Closing) {
   return {
     anchor: { by: body.anchored_by, kind: body.anchor },
     checkpoint: { root: body.root, size: body.size },
     close_delay_days: body.close_delay_days,
-    closed: { at, index: String(index) },
     exports: body.exports,
-    log,
     month: body.month,
     rollups_sha256: body.rollups_sha256,
     totals: body.totals,

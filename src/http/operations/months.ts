@@ -40,18 +40,18 @@ export const MONTHS = {
   "GET /v1/months/:log/:month/statement": {
     summary: "The statement of a closed month, as canonical JSON",
     success: { 200: json(Statement) },
-    problems: [],
+    problems: ["not-as-signed"],
   },
   "GET /v1/months/:log/:month/statement.note": {
     summary: "The statement's hash, signed by the log's keys",
     success: { 200: text(Note) },
-    problems: ["signer-unavailable"],
+    problems: ["not-sealed", "not-as-signed", "archive-unavailable", "signer-unavailable"],
   },
   "GET /v1/months/:log/:month/statement.html": {
     summary: "The statement as a page, its instants in a time zone that may be named",
     query: StatementSearch,
     success: { 200: { "text/html": Page } },
-    problems: [],
+    problems: ["not-as-signed"],
   },
   "GET /v1/months/:log/:month/allocations": {
     summary: "How each namespace's usage of a closed month is split",

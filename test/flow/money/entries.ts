@@ -35,7 +35,7 @@ export function closedMonth(ledger: TestLedger, { index, month }: Closing): Entr
     ...{ accounts_sha256: HASH, allocations: "0", allocations_sha256: HASH, anchor: "none" },
     ...{ anchored_by: [], close_delay_days: "3", exports: [] },
     ...{ by: "p_test", closing: String(index), month, packs_sha256: HASH, rollups_sha256: HASH },
-    ...{ root: HASH, salt: SALT, size: String(index + 1n) },
+    ...{ root: HASH, salt: SALT, size: String(index + 1n), statement_sha256: HASH },
     totals: {
       adjustment_compute_ms: "0.000000",
       billable_compute_ms: "0.000000",

@@ -7,10 +7,11 @@ import { Problem } from "../../../src/core/problem.ts";
 import { TYP } from "../../../src/core/report.ts";
 import { encodeBase64 } from "../../../src/core/text.ts";
 import { instantText } from "../../../src/core/unit.ts";
+import { openPublished } from "../../../src/flow/log/published.ts";
 import { seal } from "../../../src/flow/log/seal.ts";
 import { close } from "../../../src/flow/month/close.ts";
 import { type Finished, type Finishing, finish } from "../../../src/flow/month/finish.ts";
-import { statementJson } from "../../../src/flow/month/read.ts";
+import { statementJson, statementNote } from "../../../src/flow/month/read.ts";
 import { withdraw } from "../../../src/flow/month/withdraw.ts";
 import { matchDue } from "../../../src/flow/reconcile/match.ts";
 import { notice } from "../../../src/flow/reconcile/notice.ts";
@@ -130,6 +131,14 @@ export class MonthDesk {
 
   async statement(month: string): Promise<string> {
     return await statementJson({ sql: this.#house.database.reader }, { log: this.log, month });
+  }
+
+  /** Its hash, under the log's key. */
+  async note(month: string): Promise<string> {
+    const { archive, signerFor } = this.finishing;
+    const sql = this.#house.database.reader;
+    const proofs = { archive, published: openPublished({ sql, archive, signerFor }) };
+    return await statementNote({ sql, keyring: this.keyring, proofs }, { log: this.log, month });
   }
 
   /** By the key of seed 1, on runner 700; what it was answered. */

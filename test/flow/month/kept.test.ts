@@ -3,18 +3,19 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { check } from "../../../src/flow/check/check.ts";
 import { type Rebuilt, rebuild } from "../../../src/flow/usage/rebuild.ts";
 import { DERIVED_TABLES } from "../../../src/store/rebuilds.ts";
-import { closeHouse, type House, openHouse, sha256 } from "../door.ts";
-import { openDesk } from "./desk.ts";
+import { closeHouse, digestOf, type House, openHouse, sha256 } from "../door.ts";
+import { type MonthDesk, openDesk } from "./desk.ts";
 
 const OCTOBER = "2026-10-01";
 const TABLES = ["allocations", "pack_rolls", "statements"] as const;
 
 let house: House;
 let log: string;
+let desk: MonthDesk;
 
 beforeAll(async () => {
   house = await openHouse();
-  const desk = await openDesk(house, "kept", { since: "2026-10-20T12:00:00.000Z" });
+  desk = await openDesk(house, "kept", { since: "2026-10-20T12:00:00.000Z" });
   log = desk.log;
   await desk.account("");
   await desk.limit("9", { monthly_minutes: "2" });
@@ -116,6 +117,40 @@ test("what is counted from a table that differs is not counted before that is pu
   expect(await rebuilt(true)).toMatchObject({ of: written, exit: 0 });
 });
 
+test("no other text is served as a month's statement, and none that the archive does not have is ever signed", async () => {
+  const { owner, superuser } = house.database;
+  const october = await desk.statement(OCTOBER);
+  const note = await desk.note(OCTOBER);
+  const altered = { code: "not-as-signed", cause: expect.objectContaining({}) };
+  const state = async (text: string): Promise<void> => {
+    await superuser`update statements set text = ${text} where log = ${log} and month = ${OCTOBER}`;
+  };
+  await owner`alter table statements disable trigger statements_append_only`;
+  await state(october.replace('"jobs":"', '"jobs":"1'));
+  await expect(desk.statement(OCTOBER)).rejects.toMatchObject(altered);
+  await expect(desk.note(OCTOBER)).rejects.toMatchObject(altered);
+  // Nor of an entry that was altered to fit, which the archive has otherwise.
+  const other = october.replace('"jobs":"', '"jobs":"2');
+  const fitted = async (from: string, to: string): Promise<void> => {
+    await superuser`
+      update entries
+      set bytes = convert_to(
+        replace(convert_from(bytes, 'UTF8'), ${digestOf(from)}::text, ${digestOf(to)}::text), 'UTF8'
+      )
+      where log = ${log} and kind = 'month_closed'`;
+  };
+  await owner`alter table entries disable trigger all`;
+  await fitted(october, other);
+  await state(other);
+  expect(await desk.statement(OCTOBER)).toBe(other);
+  await expect(desk.note(OCTOBER)).rejects.toMatchObject(altered);
+  await fitted(other, october);
+  await state(october);
+  await owner`alter table entries enable always trigger entries_append_only`;
+  await owner`alter table statements enable always trigger statements_append_only`;
+  expect(await desk.note(OCTOBER)).toBe(note);
+});
+
 test("check finds a line or a statement that was changed where no trigger refused it", async () => {
   const { auditor, owner, superuser } = house.database;
   const found = async (): Promise<string[]> => {
@@ -134,7 +169,7 @@ test("check finds a line or a statement that was changed where no trigger refuse
   await superuser`delete from pack_rolls where log = ${log}`;
   await superuser`
     update statements set text = replace(text, '"jobs":"1"', '"jobs":"2"') where log = ${log}`;
-  expect(await found()).toEqual(["allocations sha256", "pack_rolls sha256", "statements totals"]);
+  expect(await found()).toEqual(["allocations sha256", "pack_rolls sha256", "statements sha256"]);
   // An answer that was given is taken back by nobody but the owner, who empties its table.
   const refused = "allocations 1 1 refused,pack_rolls 1 0 written,statements 1 1 refused";
   expect(await rebuilt(true)).toMatchObject({ of: refused, exit: 1 });

@@ -7,7 +7,7 @@ import { canonical, parseCanonical } from "../../../src/core/json.ts";
 import { CONDITIONS, Statement } from "../../../src/core/month/statement.ts";
 import { formatVkey, openNote } from "../../../src/core/note.ts";
 import { encodeUtf8 } from "../../../src/core/text.ts";
-import { allocationsOf, packRollsOf, statementNote } from "../../../src/flow/month/read.ts";
+import { allocationsOf, packRollsOf } from "../../../src/flow/month/read.ts";
 import { showMonth, showMonths } from "../../../src/flow/month/show.ts";
 import { usage } from "../../../src/flow/usage/usage.ts";
 import { statementPage } from "../../../src/web/statement.tsx";
@@ -176,8 +176,9 @@ test("packs are rolled forward, and what they gave is what the quota drew", asyn
 test("without an anchor outside the statement says so, signed by the log and on a page without scripts", async () => {
   const statement = stated(october);
   expect(statement.anchor).toEqual({ by: [], kind: "none" });
-  const { keyring } = desk;
-  const note = await statementNote({ ...reading(), keyring }, { log, month: OCTOBER });
+  await expect(desk.note(OCTOBER)).rejects.toMatchObject({ code: "not-sealed" });
+  await desk.settle();
+  const note = await desk.note(OCTOBER);
   const text = `door.test/${log}/statement\n${OCTOBER}\n${digestOf(october)}\n`;
   expect(openNote(note, [vkeyOf(log)], verifyByOpenssl)).toMatchObject({ text });
   const { html, policy } = statementPage(statement);
