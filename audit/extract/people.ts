@@ -67,16 +67,16 @@ const reviews = rowsOf(
 const accesses = daysOf(
   {
     name: "access_digests",
-    what: "Each day's lines of the access log, by their digest; a day without an entry had no line, or has none yet",
+    what: "Each day's lines of the access log, by their digest; of a day whose state is `none` the log says nothing: it had no line, or has no digest",
     controls: ["AC-10", "RT-2"],
-    columns: ["lines", "lines_sha256"],
-    sums: ["lines"],
+    columns: ["state", "lines", "missing", "lines_sha256"],
+    sums: ["lines", "missing"],
   },
-  { lines: "0", lines_sha256: "" },
+  { state: "none", lines: "", missing: "", lines_sha256: "" },
   ({ body, kind }) => {
     if (kind !== "access_digest") return undefined;
-    const { salt: _, ...row } = body;
-    return row;
+    const { salt: _, ...row } = { missing: "0", ...body };
+    return { ...row, state: "digest" };
   },
 );
 
