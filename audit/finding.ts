@@ -99,6 +99,7 @@ export const FINDINGS = {
   "approval-signature": "An approval's token is signed by its issuer's key",
   "approval-nonce": "An approval's token has the hash of the proposal as its nonce",
   "approval-stale": "An approver has signed in and approved just now, after the proposal",
+  "approval-client": "An approval's token is for one client, and for nobody beside",
   "approval-claims": "An approval's token says no more of a person than it takes to decide",
   "same-person": "Proposer and approver are two persons",
   "approver-machine": "An approver is no machine",

@@ -86,6 +86,8 @@ export function* faultsOf(
   if (claims.nonce !== nonce) yield ["approval-nonce", `nonce ${claims.nonce}, not ${nonce}`];
   const stale = ageFault(claims, Date.parse(at), Date.parse(proposed));
   if (stale !== undefined) yield ["approval-stale", stale];
+  const strange = strangerIn(claims);
+  if (strange !== undefined) yield ["approval-client", strange];
   if (claims.iss === proposer.issuer && claims.sub === proposer.subject) {
     yield ["same-person", "the proposer has approved"];
   }
@@ -97,6 +99,15 @@ export function* faultsOf(
     yield ["approver-role", "no grant of the role mapping before makes it an approver"];
 }
 
+/** Which client it was made for no log says; that it was made for one, and by its asking, the token does. */
+function strangerIn({ aud, azp }: Claims): string | undefined {
+  const audience = [aud].flat();
+  const [client] = audience;
+  if (client === undefined) return "the token is for nobody";
+  const other = [...audience, azp ?? client].find((party) => party !== client);
+  return other === undefined ? undefined : `the token is for ${client}, and names ${String(other)}`;
+}
+
 /** Issued and signed in for just now, and not before there was a proposal to approve. */
 function ageFault(claims: Claims, at: number, proposed: number): string | undefined {
   const [exp, iat, signedIn, nbf] = [claims.exp, claims.iat, claims.auth_time, claims.nbf ?? 0].map(
@@ -106,6 +117,7 @@ function ageFault(claims: Claims, at: number, proposed: number): string | undefi
   if (iat > at + SKEW_MS || nbf > at + SKEW_MS) return "the token is from the future";
   if (at >= exp + SKEW_MS) return "the token had expired";
   if (at - iat > AGE_MS) return `the token is ${at - iat} ms old`;
+  if (signedIn < proposed - SKEW_MS) return "the sign-in is older than the proposal";
   if (signedIn > iat + SKEW_MS) return "the sign-in is later than the token";
   return at - signedIn > AGE_MS ? `the sign-in is ${at - signedIn} ms old` : undefined;
 }

@@ -21,7 +21,7 @@ export const ID_TOKEN_SKEW_SECONDS = 30;
 export const ID_TOKEN_AGE_SECONDS = 600;
 
 const Seconds = z.int().min(0).max(253_402_300_799); // the last second of the year 9999
-const Texts = z.union([NonEmptyText, z.array(NonEmptyText).max(32)]);
+const Texts = z.union([NonEmptyText, z.array(NonEmptyText).min(1).max(32)]);
 
 /** Nothing that could be a person's name (§5.1); a mapping may name others, and new ones no such either. */
 const CLAIMS = {
@@ -145,6 +145,15 @@ export function holdsRole(
   });
 }
 
+/**
+ * Whether it was made for this client and for nobody beside (OpenID Connect Core §3.1.3.7): an audience that is not
+ * known could show it as its own, and the authorized party, where it is said, is the client that asked.
+ */
+export function isForClient({ aud, azp }: IdTokenClaims, client: string): boolean {
+  const parties = [aud, azp ?? client].flat();
+  return parties.every((party) => party === client);
+}
+
 function saysNoMore(claims: IdTokenClaims, grants: readonly MappedRole[]): boolean {
   const mapped = grants.filter(({ issuer }) => issuer === claims.iss).map(({ claim }) => claim);
   return Object.keys(claims).every((name) => Object.hasOwn(CLAIMS, name) || mapped.includes(name));
@@ -155,7 +164,10 @@ function isMachine({ aud, azp, sub }: IdTokenClaims): boolean {
   return sub === azp || [aud].flat().includes(sub);
 }
 
-/** Issued just now, after the proposal, and of somebody who signed in just now. */
+/**
+ * Issued just now, of somebody who signed in just now, both after the proposal: an issuer that is not to ask anew
+ * (`prompt=none`) puts a new nonce beside an old sign-in, which was for something else.
+ */
 function isFresh(
   { auth_time, exp, iat, nbf = 0 }: IdTokenClaims,
   at: number,
@@ -165,7 +177,7 @@ function isFresh(
   const latest = now + ID_TOKEN_SKEW_SECONDS;
   const oldest = now - ID_TOKEN_AGE_SECONDS;
   const holds = iat <= latest && nbf <= latest && now < exp + ID_TOKEN_SKEW_SECONDS;
-  const follows = iat + ID_TOKEN_SKEW_SECONDS >= proposedAt / 1_000;
+  const follows = Math.min(iat, auth_time) + ID_TOKEN_SKEW_SECONDS >= proposedAt / 1_000;
   const signedIn = auth_time >= oldest && auth_time <= iat + ID_TOKEN_SKEW_SECONDS;
   return holds && follows && signedIn && iat >= oldest;
 }

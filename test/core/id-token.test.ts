@@ -4,6 +4,7 @@ import {
   APPROVAL_ALGORITHMS,
   type IdTokenClaims,
   type IdTokenRules,
+  isForClient,
   judgeIdToken,
   readIdToken,
 } from "../../src/core/id-token.ts";
@@ -57,6 +58,7 @@ test.each<[string, object]>([
   ["of eleven minutes ago", { iat: SECONDS - 660, auth_time: SECONDS - 660 }],
   ["from before the proposal", { iat: SECONDS - 91, auth_time: SECONDS - 91 }],
   ["of who signed in eleven minutes ago", { auth_time: SECONDS - 660 }],
+  ["of who had signed in before the proposal", { auth_time: SECONDS - 91 }],
   ["of who signs in later", { auth_time: SECONDS + 60 }],
   ["of a client in its own name", { azp: "2" }],
   ["whose audience is its subject", { aud: ["other", "2"] }],
@@ -71,8 +73,25 @@ test("clocks may differ by half a minute", () => {
     { exp: SECONDS - 29 },
     { iat: SECONDS + 30, auth_time: SECONDS + 30 },
     { iat: SECONDS - 90, auth_time: SECONDS - 90 },
+    { auth_time: SECONDS - 90 },
   ]) {
     expect(judged(claims)).toBeUndefined();
+  }
+});
+
+test("a token is for one client: it names no other, and was asked for by no other", () => {
+  const good = [{}, { aud: ["minutebook-approvals"] }, { azp: "minutebook-approvals" }];
+  for (const claims of good) {
+    expect(isForClient({ ...CLAIMS, ...claims }, "minutebook-approvals")).toBe(true);
+  }
+  const both = ["minutebook-approvals", "other"];
+  for (const claims of [
+    { aud: both },
+    { aud: both, azp: "minutebook-approvals" },
+    { aud: "other" },
+    { azp: "other" },
+  ]) {
+    expect(isForClient({ ...CLAIMS, ...claims }, "minutebook-approvals")).toBe(false);
   }
 });
 

@@ -88,6 +88,12 @@ test.each<[string, Approving, string]>([
   ["of somebody else than who asks", { subject: "3" }, "invalid-approval"],
   ["for another client", { claims: { aud: "another", azp: "another" } }, "invalid-approval"],
   ["for the service itself", { claims: { aud: "minutebook" } }, "invalid-approval"],
+  ["for another client beside", { claims: { aud: [CLIENT, "another"] } }, "invalid-approval"],
+  [
+    "for another client beside, without a word of who asked",
+    { claims: { aud: [CLIENT, "another"], azp: undefined } },
+    "invalid-approval",
+  ],
   ["that another client asked for", { claims: { azp: "another" } }, "invalid-approval"],
   ["without a sign-in", { claims: { auth_time: undefined } }, "invalid-approval"],
   ["without the role", { claims: { roles: ["finance"] } }, "invalid-approval"],

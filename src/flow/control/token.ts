@@ -6,6 +6,7 @@ import {
   ID_TOKEN_AGE_SECONDS,
   ID_TOKEN_SKEW_SECONDS,
   type IdTokenClaims,
+  isForClient,
   readIdToken,
 } from "../../core/id-token.ts";
 import { Problem } from "../../core/problem.ts";
@@ -36,8 +37,7 @@ export async function verifyIdToken(
   const issuer = issuers.find((each) => each.issuer === read?.claims.iss);
   if (read === undefined || issuer === undefined) throw new Problem("invalid-approval");
   const client = issuer.client ?? issuer.audience;
-  // The authorized party, where it is said, is the client that asked (OpenID Connect Core §3.1.3.7).
-  if ((read.claims.azp ?? client) !== client) throw new Problem("invalid-approval");
+  if (!isForClient(read.claims, client)) throw new Problem("invalid-approval");
   try {
     const { key } = await jwtVerify(text, issuer.key, {
       issuer: issuer.issuer,

@@ -70,6 +70,16 @@ test("an issuer's key that is not among those known from elsewhere is found", as
 
 const at = (two: Deciding): number => Math.floor(Date.parse(two.log.at) / 1_000);
 
+test("an old sign-in is found, also where it came after the proposal", async () => {
+  const two = deciding();
+  const proposal = two.propose("rate_card", CARD);
+  const auth_time = at(two);
+  two.log.at = new Date(Date.parse(two.log.at) + 601_000).toISOString();
+  const approval = await two.approve(proposal, { claims: { auth_time } });
+  two.log.write("rate_card", { ...CARD, approval });
+  expect(await codes(two)).toEqual(["approval-stale"]);
+});
+
 /** An approval that no honest service would have let in, by the rule that it breaks. */
 const FORGERIES: [string, string, (two: Deciding) => Forged][] = [
   ["approval-signature", "a forged approval", () => ({ signer: other })],
@@ -89,8 +99,22 @@ const FORGERIES: [string, string, (two: Deciding) => Forged][] = [
   ],
   ["approval-stale", "a token that is to come", (two) => ({ claims: { iat: at(two) + 31 } })],
   ["approval-stale", "a token that has expired", (two) => ({ claims: { exp: at(two) - 30 } })],
-  ["approval-stale", "an old sign-in", (two) => ({ claims: { auth_time: at(two) - 601 } })],
-  ["approver-machine", "a client in the place of a person", () => ({ claims: { azp: "second" } })],
+  [
+    "approval-stale",
+    "a sign-in that is older than the proposal",
+    (two) => ({ claims: { auth_time: at(two) - 31 } }),
+  ],
+  [
+    "approval-client",
+    "a token for another client beside",
+    () => ({ claims: { aud: ["minutebook", "other"] } }),
+  ],
+  ["approval-client", "a token that another asked for", () => ({ claims: { azp: "other" } })],
+  [
+    "approver-machine",
+    "a client in the place of a person",
+    () => ({ claims: { aud: "second", azp: "second" } }),
+  ],
   ["approval-claims", "a token with somebody's name", () => ({ claims: { name: "Ada" } })],
   ["approval-token", "a token by no key of the log", () => ({ issuer_key: "0" })],
   ["approval-token", "a token by another key than it names", () => ({ header: { kid: "old" } })],
