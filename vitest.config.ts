@@ -13,6 +13,9 @@ const VERIFIERS = {
 /** What replaces a module of Node: nobody else may share its process. */
 const MOCKING = ["test/flow/log/seal-crash.test.ts"];
 
+/** Milliseconds. Bounds what hangs, and nothing else: a machine that is busy otherwise takes ten times as long. */
+const PATIENCE = 180_000;
+
 export default defineConfig({
   test: {
     // Most of them wait for PostgreSQL or for a process: with fewer, two cores stand idle a fifth of the time.
@@ -28,7 +31,8 @@ export default defineConfig({
           name: "pure",
           include: ["test/{core,format}/**/*.test.ts"],
           isolate: false,
-          testTimeout: 60_000,
+          testTimeout: PATIENCE,
+          hookTimeout: PATIENCE,
         },
       },
       {
@@ -42,7 +46,8 @@ export default defineConfig({
           // They import nearly all of the auditor or the agent: once per process instead of once per file.
           isolate: false,
           globalSetup: "test/compile.ts",
-          testTimeout: 60_000,
+          testTimeout: PATIENCE,
+          hookTimeout: PATIENCE,
         },
       },
       {
@@ -58,8 +63,8 @@ export default defineConfig({
           isolate: false,
           pool: "forks",
           globalSetup: ["test/compile.ts", "test/template.ts", "test/threads.ts"],
-          testTimeout: 60_000,
-          hookTimeout: 60_000,
+          testTimeout: PATIENCE,
+          hookTimeout: PATIENCE,
         },
       },
       {
@@ -68,16 +73,16 @@ export default defineConfig({
           include: MOCKING,
           pool: "forks",
           globalSetup: "test/template.ts",
-          testTimeout: 60_000,
-          hookTimeout: 60_000,
+          testTimeout: PATIENCE,
+          hookTimeout: PATIENCE,
         },
       },
       {
         test: {
           name: "browser",
           include: ["test/browser/**/*.test.ts"],
-          testTimeout: 120_000,
-          hookTimeout: 120_000,
+          testTimeout: PATIENCE,
+          hookTimeout: PATIENCE,
         },
       },
       {
@@ -87,8 +92,8 @@ export default defineConfig({
           exclude: ["test/e2e/quota-chaos.test.ts"],
           pool: "forks",
           globalSetup: ["test/compile.ts", "test/template.ts"],
-          testTimeout: 120_000,
-          hookTimeout: 120_000,
+          testTimeout: PATIENCE,
+          hookTimeout: PATIENCE,
         },
       },
       {
@@ -99,8 +104,8 @@ export default defineConfig({
           sequence: { groupOrder: 1 },
           pool: "forks",
           globalSetup: ["test/compile.ts", "test/template.ts"],
-          testTimeout: 120_000,
-          hookTimeout: 120_000,
+          testTimeout: PATIENCE,
+          hookTimeout: PATIENCE,
         },
       },
     ],

@@ -97,9 +97,8 @@ test("COPY over TCP does not wait for delayed acknowledgements", async () => {
   const [row] = await sql`select count(*) from copied`;
   await sql.end();
   expect(row).toEqual({ count: 10n });
-  // Nagle's algorithm would cost 80 ms each; a machine that is busy otherwise makes some of them slow, not most.
-  const median = took.sort((a, b) => a - b)[took.length / 2];
-  expect(median).toBeLessThan(60);
+  // Nagle's algorithm costs each of them 80 ms; a machine that is busy otherwise does not slow down all ten.
+  expect(Math.min(...took)).toBeLessThan(60);
 });
 
 test.each(["disable", "allow", "prefer", "require"])(
