@@ -12,15 +12,6 @@ export const ACCESS: readonly Removal[] = [
     title: "a group runner's key cannot report another namespace's job",
   },
   {
-    control: "AC-3",
-    what: "who has none of a route's roles is let through",
-    file: "src/http/access.ts",
-    text: 'if (grants.length === 0) throw new Problem("not-found");',
-    instead: "",
-    test: "test/http/access.test.ts",
-    title: "a role that is forbidden and a path that is missing are answered by the same bytes",
-  },
-  {
     control: "AC-4",
     what: "what guards the database is looked at once, when the process starts",
     file: "src/flow/evidence/watch-environment.ts",
@@ -140,12 +131,12 @@ export const ACCESS: readonly Removal[] = [
   },
   {
     control: "AC-10",
-    what: "a day's rows are not held against its entry",
+    what: "a day that is over is not closed",
     file: "src/flow/access/digest.ts",
-    text: "return { ...known, found, agrees: false, coded: true };",
-    instead: "return { ...known, found, agrees: true, coded: true };",
+    text: "  await closeDays(sql);\n",
+    instead: "",
     test: "test/http/access-log.test.ts",
-    title: "a row that is changed or taken away contradicts the day's entry",
+    title: "each day with rows that is over becomes one entry, whoever of two writes it",
   },
   {
     control: "AC-11",

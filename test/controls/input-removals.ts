@@ -71,8 +71,9 @@ export const INPUT: readonly Removal[] = [
     file: "src/core/rate.ts",
     text: "    usage_month,\n",
     instead: "    usage_month: prefix.postingMonth(usage_month),\n",
-    test: "test/flow/month/months.test.ts",
-    title: "what comes late lands in the open month",
+    test: "test/audit/rating.test.ts",
+    title:
+      "whatever the service judges and rates, the second implementation judges and rates the same",
   },
   {
     control: "IN-5",
