@@ -195,6 +195,7 @@ function servicesOf({
       ...metrics,
       failed: (error, id) => log.error({ err: error, id }, "http, answered 500"),
       postponed: (error) => log.warn({ err: error }, "http, answered busy"),
+      brokenOff: (error) => log.error({ err: error }, "http, answer broken off"),
     },
     ready: watchReadiness({
       ...{ sql, guard, rollups, sealLag, anchors },

@@ -19,11 +19,11 @@ import { ExportId, ExportSearch, LogExport } from "./operations/shapes.ts";
 import { logOf, member } from "./path.ts";
 import { problemDocument, respond } from "./problem.ts";
 import { rangeOf } from "./range.ts";
-import type { Ask, Router } from "./router.ts";
+import type { Ask, Observer, Router } from "./router.ts";
 
 export type Exporting = Asking & Exports;
 
-export function exportRoutes(router: Router, { exports, streams }: Services): void {
+export function exportRoutes(router: Router, { exports, observer, streams }: Services): void {
   router.guarded("POST /v1/exports", async (ask, caller) => {
     const { log, ...input } = await readJson(ask, LogExport);
     assertLog(caller, log);
@@ -54,7 +54,7 @@ export function exportRoutes(router: Router, { exports, streams }: Services): vo
   router.guarded("GET /v1/exports/:log/:export/file", async (ask, caller) => {
     const file = await exportFile(exports, exportOf(ask, caller));
     streams.watch(ask.incoming.socket);
-    return answerFile(ask, file);
+    return answerFile(ask, file, observer);
   });
 }
 
@@ -70,7 +70,7 @@ const TYPES: Readonly<Record<ExportFile["format"], string>> = {
 };
 
 /** Its name holds letters, digits, dots and hyphens alone, so that a header takes it as it is. */
-function answerFile({ incoming }: Ask, file: ExportFile): Response {
+function answerFile({ incoming }: Ask, file: ExportFile, observer: Observer): Response {
   const { bytes, format, name, sha256 } = file;
   const etag = `"${encodeHex(decodeBase64(sha256) ?? new Uint8Array())}"`;
   // RFC 9110 §14.2: to any other method, HEAD among them, a range says nothing.
@@ -82,7 +82,7 @@ function answerFile({ incoming }: Ask, file: ExportFile): Response {
   }
   const { from, to } = range === "whole" ? { from: 0, to: bytes } : range;
   // Made when it is read: of a HEAD, or of whoever goes away before, nothing is opened.
-  const body = ReadableStream.from(file.read({ from, to }));
+  const body = ReadableStream.from(watched(file.read({ from, to }), observer));
   const part = range !== "whole" && { "content-range": `bytes ${from}-${to - 1}/${bytes}` };
   return new Response(body, {
     status: range === "whole" ? 200 : 206,
@@ -97,4 +97,17 @@ function answerFile({ incoming }: Ask, file: ExportFile): Response {
       ...part,
     },
   });
+}
+
+/** Its status has gone out by then: whoever reads is cut off, and the service's log has why. */
+async function* watched(
+  chunks: AsyncIterable<Uint8Array>,
+  { brokenOff }: Observer,
+): AsyncGenerator<Uint8Array> {
+  try {
+    yield* chunks;
+  } catch (error) {
+    brokenOff(error);
+    throw error;
+  }
 }

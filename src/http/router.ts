@@ -40,6 +40,8 @@ export interface Observer {
   failed(error: unknown, id: string): void;
   /** An error that will pass: its caller sees `busy`. */
   postponed(error: unknown): void;
+  /** What ended an answer that was under way. */
+  brokenOff(error: unknown): void;
 }
 
 type Environment = { Bindings: HttpBindings };

@@ -1,7 +1,7 @@
 /** Exports over HTTP: who gets them, which bytes, and what is said when there are none. */
 import { createHash } from "node:crypto";
 import { once } from "node:events";
-import { rename, truncate, writeFile } from "node:fs/promises";
+import { readFile, rename, writeFile } from "node:fs/promises";
 import { get, type IncomingMessage } from "node:http";
 import { connect, Socket } from "node:net";
 import { join } from "node:path";
@@ -24,7 +24,7 @@ import {
   sealedSize,
   tokenOf,
 } from "./house.ts";
-import { type MadeExport, madeExport } from "./made-export.ts";
+import { grown, type MadeExport, madeExport } from "./made-export.ts";
 
 const BUILDS = 300;
 const PRICES = prices();
@@ -206,6 +206,15 @@ test("where files cannot be reached it says so; one that is gone is missing", as
   expect((await ask(house, `GET ${path}/file`, { token })).status).toBe(404);
 });
 
+test("a file that was altered where it is kept has no end, and is made again", async () => {
+  const { id, path } = await madeExport(house, log);
+  const file = join(house.archive, "exports", log, `${id}.csv`);
+  await writeFile(file, (await readFile(file, "utf8")).replace(",hosted,", ",HOSTED,"));
+  await expect(ask(house, `GET ${path}/file`, { token })).rejects.toThrow();
+  const again = async () => (await ask(house, `GET ${path}/file`, { token })).text === whole;
+  await vi.waitUntil(again, { timeout: 20_000, interval: 100 });
+});
+
 test("what is not sealed yet, and what does not fit, is refused at once", async () => {
   const asked = { log, name: "entries", format: "csv" };
   const beyond = { ...asked, as_of: "999999" };
@@ -277,12 +286,7 @@ test("whoever reads nothing of a file, or of a stream, is let go, and a stream's
   );
   const { id, path } = await madeExport(house, log);
   // More than lies on its way between two processes.
-  const bytes = 64 * 1024 * 1024;
-  await truncate(join(house.archive, "exports", log, `${id}.csv`), bytes);
-  const large = `"bytes":"${bytes}"`;
-  await house.database.writer`
-    update exports set manifest = regexp_replace(manifest, '"bytes":"[0-9]+"', ${large})
-    where id = ${id}`;
+  await grown(house, log, id, 64 * 1024 * 1024);
   stalled(bounded.url, [`${path}/file`, "*/*"]);
   // Nothing of it goes out before what was asked for first is answered, and that waits.
   const feed = `/v1/feed?log=${log}&wait_s=30`;

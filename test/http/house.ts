@@ -23,7 +23,7 @@ import { testKey } from "../signing.ts";
 import { assertDocumented, isJson } from "./documented.ts";
 
 const ISSUER_KEY = testKey(31).privateKey;
-const KEYS = heldKeys({
+export const KEYS = heldKeys({
   checkpoint: [testKey(32).privateKey, testKey(34).privateKey],
   receipt: [testKey(33).privateKey],
 });

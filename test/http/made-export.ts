@@ -1,6 +1,12 @@
 /** An export that is asked for over HTTP, and waited for. */
+import { readFile, truncate, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { vi } from "vitest";
-import { ask, type House, tokenOf } from "./house.ts";
+import { exportText } from "../../src/core/export/manifest.ts";
+import { noteOf } from "../../src/core/note.ts";
+import { signatureLine } from "../../src/core/signature-line.ts";
+import { encodeUtf8 } from "../../src/core/text.ts";
+import { ask, type House, KEYS, tokenOf } from "./house.ts";
 
 export interface MadeExport {
   id: string;
@@ -25,4 +31,21 @@ export async function madeExport(
   };
   await vi.waitUntil(ended, { timeout: 20_000, interval: 100 });
   return { id, path };
+}
+
+/** Grows to so many bytes, as whoever has the log's key might say. */
+export async function grown(house: House, log: string, id: string, bytes: number): Promise<void> {
+  const file = join(house.archive, "exports", log, `${id}.csv`);
+  await truncate(file, bytes);
+  const [row] = await house.database.writer<{ manifest: string }[]>`
+    update exports
+    set manifest = regexp_replace(manifest, '"bytes":"[0-9]+"', ${`"bytes":"${bytes}"`})
+    where id = ${id}
+    returning manifest`;
+  const [first = ""] = (await readFile(`${file}.note`, "utf8")).split("/export\n");
+  const text = exportText(first, "entries", row?.manifest ?? "");
+  const lines = KEYS.checkpoint.map(async ({ publicKey, sign }) => {
+    return signatureLine(first, publicKey, await sign(encodeUtf8(text)));
+  });
+  await writeFile(`${file}.note`, noteOf(text, await Promise.all(lines)));
 }

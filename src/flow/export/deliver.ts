@@ -7,7 +7,7 @@ import type { Clock } from "../clock.ts";
 import { hashed, whole } from "./hashed.ts";
 import { type Held, holding } from "./hold.ts";
 import { keptAt } from "./kept.ts";
-import { noteFor } from "./note.ts";
+import { isSigned, signManifest } from "./note.ts";
 import { type Exports, fileName, parseManifest } from "./read.ts";
 
 export interface Delivering extends Exports {
@@ -48,9 +48,9 @@ async function copyHeld(delivering: Delivering, held: Held, away: Set<string>): 
   const { tx, row } = held;
   const { deliver_to: to, delivered_at, log, manifest } = row;
   if (to === null || manifest === null || delivered_at !== null) return undefined;
-  const note = await noteFor(delivering, row, manifest);
-  if (note === undefined)
+  if (!(await isSigned(delivering, row, manifest)))
     return await again(held, new Damaged(`exports: of ${keptAt(row)} another manifest was signed`));
+  const note = await signManifest(delivering.keyring, row, manifest);
   const path = `${log}/${fileName(row)}`;
   const own = openOwn();
   const file = unlessErased(held, sound(delivering, held, parseManifest(manifest)));

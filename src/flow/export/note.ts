@@ -1,7 +1,7 @@
 /**
  * Whose word the manifest of an export is. Its row is a working table, which whoever has the service's database
  * password can write: what making computed is signed when it is made, the note is kept beside the file, and none is
- * given of another manifest than that.
+ * given of another manifest than that. Nor is that manifest itself, or the file.
  */
 import { exportText, Manifest } from "../../core/export/manifest.ts";
 import { canonical, parseCanonical } from "../../core/json.ts";
@@ -56,27 +56,24 @@ export async function signManifest(
 }
 
 /**
- * The note of a row's manifest, under the keys that are in force now. Undefined where what was signed when it was
- * made is another one, or is not there, as of what a version made that kept none: it has to be made again.
+ * Whether a row's manifest is what was signed when the file was made. Where it is another one, or no note is there, as
+ * of what a version made that kept none, it has to be made again.
  *
- * @throws ExportFilesError `exports-unavailable`; Problem as `signText`
+ * @throws ExportFilesError `exports-unavailable`; Problem `busy`
  */
-export async function noteFor(
+export async function isSigned(
   { files, keyring }: { files: ExportFiles; keyring: Pick<Keyring, "standing"> },
   row: ExportRow,
   json: string,
-): Promise<string | undefined> {
+): Promise<boolean> {
   const [keys] = await keyring.standing([row.log]);
   const kept = await readNote(files, row);
-  if (keys === undefined || kept === undefined || !isOf(row, json)) return undefined;
+  if (keys === undefined || kept === undefined || !isOf(row, json)) return false;
   // The word of a key that was retired since stands, and is said again by those that followed it.
   const own = keys.checkpoint.filter(({ state }) => state !== "held");
   const vkeys = own.flatMap(({ vkey }) => parseVkey(vkey) ?? []);
   const opened = openNote(kept, vkeys, verifySignature);
-  if ("problem" in opened || opened.text !== exportText(keys.origin, row.name, json)) {
-    return undefined;
-  }
-  return await signManifest(keyring, row, json);
+  return !("problem" in opened) && opened.text === exportText(keys.origin, row.name, json);
 }
 
 /** A row that says something else than its manifest would give the file another name. */

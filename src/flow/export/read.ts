@@ -14,8 +14,9 @@ import {
   setPending,
 } from "../../store/exports.ts";
 import type { Keyring } from "../key/keyring.ts";
+import { withheld } from "./hashed.ts";
 import { keptAt } from "./kept.ts";
-import { noteFor } from "./note.ts";
+import { isSigned, signManifest } from "./note.ts";
 
 export interface OfExport {
   log: string;
@@ -116,23 +117,25 @@ export async function showExport(exports: Exports, of: OfExport): Promise<ShownE
 }
 
 /**
- * Its canonical JSON, to the byte.
+ * Its canonical JSON, to the byte. Of a manifest that is not what was signed when the file was made nothing is
+ * given, nor is the file: it is made again.
  *
- * @throws Problem `not-found`; `export-pending`; where it failed one of `REASONS`, or `export-failed`
+ * @throws Problem `not-found`; `export-pending`; where it failed one of `REASONS`, or `export-failed`;
+ *   `exports-unavailable`, `busy`
  */
 export async function manifestJson(exports: Exports, of: OfExport): Promise<string> {
-  return manifestIn(await found(exports, of));
+  return await signedManifest(exports, await found(exports, of));
 }
 
-/**
- * Of a manifest that is not what was signed when the file was made there is none: it is made again.
- *
- * @throws Problem as `manifestJson`, and `exports-unavailable`, `signer-unavailable`, `busy`
- */
+/** @throws Problem as `manifestJson`, and `signer-unavailable` */
 export async function manifestNote(exports: Exports, of: OfExport): Promise<string> {
   const row = await found(exports, of);
-  const note = await noteFor(exports, row, manifestIn(row)).catch(unavailable);
-  if (note !== undefined) return note;
+  return await signManifest(exports.keyring, row, await signedManifest(exports, row));
+}
+
+async function signedManifest(exports: Exports, row: ExportRow): Promise<string> {
+  const json = manifestIn(row);
+  if (await isSigned(exports, row, json).catch(unavailable)) return json;
   await setPending(exports.sql, row);
   throw new Problem("export-pending");
 }
@@ -144,21 +147,35 @@ export interface ExportFile {
   bytes: number;
   /** Base64. */
   sha256: string;
+  /** Of the whole file the end is given once all of it has this hash; of a part of it nobody can say that. */
   read: (range: ByteRange) => AsyncGenerator<Uint8Array>;
 }
 
-/** @throws Problem as `manifestJson`, and `exports-unavailable` */
+/** @throws Problem as `manifestJson` */
 export async function exportFile(exports: Exports, of: OfExport): Promise<ExportFile> {
   const row = await found(exports, of);
-  const { bytes, format, sha256 } = parseManifest(manifestIn(row));
+  manifestIn(row);
   const { files, sql } = exports;
   if (await isOvertaken(sql, row)) throw new Problem("not-found");
   const size = await files.size(keptAt(row)).catch(unavailable);
-  // Its time is over: the file goes first, and its row behind it.
+  // Its time is over: the file goes first, its note behind it, and then its row.
   if (size === undefined) throw new Problem("not-found");
-  if (size !== Number(bytes)) throw new Error("exports: the file is not what was made");
-  const name = fileName(row);
-  return { name, format, bytes: size, sha256, read: (range) => files.read(keptAt(row), range) };
+  const { bytes, format, sha256 } = parseManifest(await signedManifest(exports, row));
+  if (size !== Number(bytes)) throw await damaged(exports, row);
+  const judge = async (is: string): Promise<void> => {
+    if (is !== sha256) throw await damaged(exports, row);
+  };
+  const read = (range: ByteRange): AsyncGenerator<Uint8Array> => {
+    const chunks = files.read(keptAt(row), range);
+    const isWhole = range.from === 0 && range.to === size;
+    return isWhole ? withheld(chunks, judge) : chunks;
+  };
+  return { name: fileName(row), format, bytes: size, sha256, read };
+}
+
+async function damaged({ sql }: Exports, row: ExportRow): Promise<Error> {
+  await setPending(sql, row);
+  return new Error(`exports: ${keptAt(row)} is not what was made, and is made again`);
 }
 
 export function parseManifest(json: string): Manifest {

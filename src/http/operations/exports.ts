@@ -15,7 +15,7 @@ const File = {
   "application/vnd.apache.parquet": z.string().describe("Bytes"),
 };
 
-const UNMADE = ["export-pending", "export-failed", ...REASONS] as const;
+const UNMADE = ["export-pending", "export-failed", "exports-unavailable", ...REASONS] as const;
 
 export const EXPORTS = {
   "POST /v1/exports": {
@@ -43,11 +43,11 @@ export const EXPORTS = {
   "GET /v1/exports/:log/:export/manifest.note": {
     summary: "The manifest's hash, signed by the log's keys",
     success: { 200: text(Note) },
-    problems: [...UNMADE, "exports-unavailable", "signer-unavailable"],
+    problems: [...UNMADE, "signer-unavailable"],
   },
   "GET /v1/exports/:log/:export/file": {
     summary: "The file, or with Range what of it is missing",
     success: { 200: File, 206: File },
-    problems: [...UNMADE, "range-not-satisfiable", "exports-unavailable"],
+    problems: [...UNMADE, "range-not-satisfiable"],
   },
 } as const satisfies Readonly<Record<string, Operation>>;

@@ -6,6 +6,7 @@ import { encodeBase64 } from "../../../src/core/text.ts";
 import { ask } from "../../../src/flow/export/ask.ts";
 import { make } from "../../../src/flow/export/make.ts";
 import {
+  exportFile,
   manifestJson,
   manifestNote,
   parseManifest,
@@ -41,7 +42,9 @@ async function made(of: { log: string; id: string }, more: Partial<Desk["making"
   return await showExport(desk.making, of);
 }
 
-test("whoever writes the row of an export is given no note of a manifest that was not made", async () => {
+const GIVEN = [manifestNote, manifestJson, exportFile] as const;
+
+test("whoever writes the row of an export is given nothing of a manifest that was not made", async () => {
   const done = await made(await asked());
   const honest = parseManifest(await manifestJson(desk.making, done));
   const forgeries = [
@@ -51,10 +54,14 @@ test("whoever writes the row of an export is given no note of a manifest that wa
     // Of a version that kept no note, or with a note that is no other export's.
     { id: "e".repeat(32) },
   ];
-  for (const forged of forgeries) {
+  for (const [at, forged] of forgeries.entries()) {
+    const given = GIVEN[at % GIVEN.length] ?? manifestNote;
     const of = { log: desk.log, id: "id" in forged ? forged.id : done.id };
     await desk.sql`update exports set ${desk.sql(forged)} where id = ${done.id}`;
-    await expect(manifestNote(desk.making, of)).rejects.toMatchObject({ code: "export-pending" });
+    const pending = { code: "export-pending" };
+    await expect(given(desk.making, of)).rejects.toMatchObject(pending);
+    expect((await showExport(desk.making, of)).state).toBe("pending");
+    for (const give of GIVEN) await expect(give(desk.making, of)).rejects.toMatchObject(pending);
     await desk.sql`update exports set as_of = ${done.as_of} where id = ${of.id}`;
     await made(of);
     const again = parseManifest(await manifestJson(desk.making, of));
