@@ -94,7 +94,7 @@ export interface Digesting {
 
 /**
  * Closes what has ended, and writes what is due.
- * @param failed told of each log that could not be written: its turn comes again
+ * @param failed told of each log that could not be written: its turn comes again; and of rows that are missing
  * @returns how many entries were written
  */
 export async function digestDays(
