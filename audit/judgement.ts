@@ -163,10 +163,6 @@ export class Judgement {
       this.#findings.add("jws-key", { index }, `lines of an unknown key ${body.kid}`);
       return;
     }
-    // A report for another log uses no counter of this one.
-    if (body.lines.some(({ code }) => code !== "wrong-log")) {
-      this.#tallies.standing.note(index, "report", key.index);
-    }
     let before = 0n;
     for (const line of body.lines) {
       const counter = BigInt(line.counter);
@@ -188,7 +184,9 @@ export class Judgement {
       this.#findings.add("line-code", where, `counter ${counter}, ${code}`);
     }
     accounts.note(hash, by, reused ? ACCOUNT.reused : ACCOUNT.line, named);
+    // A report for another log uses no counter of this one.
     if (code !== "wrong-log") {
+      standing.note(by, "report", key.index, { counter: BigInt(counter) });
       counters.note(key, BigInt(counter), hash, by, reused);
       key.came.add(BigInt(counter));
     }
@@ -203,12 +201,13 @@ export class Judgement {
 
   #account(index: bigint, { key, said }: Signed, as: Account): void {
     const { digest, payload } = said;
+    const counter = BigInt(payload.counter);
     this.#tallies.accounts.note(digest, index, as, index);
-    this.#tallies.counters.note(key, BigInt(payload.counter), digest, index);
-    key.came.add(BigInt(payload.counter));
+    this.#tallies.counters.note(key, counter, digest, index);
+    key.came.add(counter);
     const isUsage = as === ACCOUNT.usage || as === ACCOUNT.released;
-    const job = BigInt(payload.job.id);
-    this.#tallies.standing.note(index, isUsage ? "usage" : "report", key.index, job);
+    const of = { counter, job: BigInt(payload.job.id) };
+    this.#tallies.standing.note(index, isUsage ? "usage" : "report", key.index, of);
   }
 
   /** The key of whoever signed it; undefined if nobody knows it. */

@@ -30,9 +30,9 @@ export function heal(
       shows.heal(shown, turn.index, "job", BigInt(open.job_id));
       return;
     case "counter-gap":
-      shows.heal(shown, turn.index, "counter", key);
-      if (hasCome(state.keys.get(open.kid), open.gap)) return;
-      break;
+      if (open.gap === undefined || !hasCome(state.keys.get(open.kid), open.gap)) break;
+      shows.heal(shown, turn.index, "counter", key, open.gap);
+      return;
     case "missing-attestation":
       shows.heal(shown, turn.index, "silence", key);
       return;
@@ -64,8 +64,8 @@ export function gapIn(
   return { first: BigInt(first), last: BigInt(last) };
 }
 
-function hasCome(key: Key | undefined, gap: Gap | undefined): boolean {
-  return key !== undefined && gap !== undefined && key.came.reach(gap.first, gap.last);
+function hasCome(key: Key | undefined, { first, last }: Gap): boolean {
+  return key?.came.reach(first, last) ?? false;
 }
 
 /** The first break about that day of the source, or one that came again after the end of another. */

@@ -1,6 +1,7 @@
 /** What ends a break though nobody decides: by the break's code, which entry can show that it is over, and of what. */
+import { gapOf } from "./anomaly.ts";
 import { readAttestation, readReport } from "./claim.ts";
-import type { Body, DispositionLine, Entry } from "./entry.ts";
+import type { Body, Entry } from "./entry.ts";
 import type { BreakCode } from "./evidence.ts";
 
 /** In whose name the service writes what no person has done. */
@@ -13,16 +14,24 @@ const ofJob: Shows = ({ job_id }, { body, kind }) => {
   return kind === "usage" && readReport(body.jws)?.payload.job.id === job_id;
 };
 
-/** Whatever accounts for a counter of the key. That all of the gap have come those say who see them (flow/reconcile/end.ts). */
-const ofCounter: Shows = ({ kid }, { body, kind }) => {
-  if (kind === "disposition") return body.kid === kid && body.lines.some(usesCounter);
-  const isSigned = kind === "usage" || kind === "hold" || kind === "conflict";
-  return isSigned && readReport(body.jws)?.signer === kid;
+/** Whatever accounts for a counter of the gap. That all of them have come those say who see them (flow/reconcile/end.ts). */
+const ofCounter: Shows = (broken, shown) => {
+  const gap = gapOf(broken);
+  return countersOf(broken.kid, shown).some((text) => {
+    const counter = BigInt(text);
+    return gap !== undefined && gap.first <= counter && counter <= gap.last;
+  });
 };
 
-/** A report for another log uses no counter of this one. */
-function usesCounter({ code }: DispositionLine): boolean {
-  return code !== "wrong-log";
+/** Of a key's counters those that an entry accounts for. A report for another log uses none of this one. */
+function countersOf(kid: string, { body, kind }: Entry): string[] {
+  if (kind === "disposition") {
+    const lines = body.kid === kid ? body.lines : [];
+    return lines.flatMap(({ code, counter }) => (code === "wrong-log" ? [] : [counter]));
+  }
+  const isSigned = kind === "usage" || kind === "hold" || kind === "conflict";
+  const said = isSigned ? readReport(body.jws) : undefined;
+  return said?.signer === kid ? [said.payload.counter] : [];
 }
 
 const ofKey: Shows = ({ code, kid }, { body, kind }) => {

@@ -104,6 +104,22 @@ export async function readOpenOfKey(
   return rows.map(({ index }) => index);
 }
 
+/** Entries of those with this code that are about a key and have no end yet, in the order of the log. */
+export async function readOpenOfKeys(
+  sql: Sql | Transaction,
+  log: string,
+  code: string,
+): Promise<{ index: bigint; bytes: Uint8Array }[]> {
+  return await sql<{ index: bigint; bytes: Uint8Array }[]>`
+    select e.index, e.bytes
+    from breaks as b
+    join entries as e on e.log = b.log and e.index = b.index
+    where b.log = ${log} and b.kid <> '' and b.code = ${code}
+      and not exists (select from break_ends as ended where ended.log = b.log and ended.break = b.index)
+    order by e.index
+  `;
+}
+
 /** A break's entry, with those that say who owns it now and how it ended. */
 export interface ShownBreakRow {
   bytes: Uint8Array;

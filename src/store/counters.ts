@@ -107,18 +107,17 @@ export async function findGaps(
   `;
 }
 
-/** A gap as it is now. `filled`: the last entry that accounts for one of its counters. */
+/** A gap as it is now. */
 export interface StandingGap extends Gap {
   missing: bigint;
-  filled: bigint | null;
 }
 
 export async function readGaps(tx: Transaction, log: string): Promise<StandingGap[]> {
   return await tx<StandingGap[]>`
-    select kid, first, last, since, last - first + 1 - come.count as missing, come.filled
+    select kid, first, last, since, last - first + 1 - come.count as missing
     from counter_gaps as g
     cross join lateral (
-      select count(distinct counter), max(recorded) as filled
+      select count(distinct counter)
       from reports as r
       where r.log = g.log and r.kid = g.kid and r.counter between g.first and g.last
         and ${isOwn(tx)}
@@ -136,18 +135,21 @@ export async function dropGap(tx: Transaction, log: string, { first, kid }: Gap)
   `;
 }
 
-/** How many of a key's counters first … last are accounted for by entries 0 … below−1. */
-export async function countCome(
+/** Above every index that an entry can have. */
+const ANY_INDEX = 2n ** 63n - 1n;
+
+/** How many of a key's counters first … last entries 0 … below−1 account for, and the last of these entries. */
+export async function readCome(
   sql: Sql | Transaction,
   log: string,
   { first, kid, last }: Pick<Gap, "first" | "kid" | "last">,
-  below: bigint,
-): Promise<bigint> {
-  const [row] = await sql<{ come: bigint }[]>`
-    select count(distinct counter) as come
+  below = ANY_INDEX,
+): Promise<{ come: bigint; last: bigint | null }> {
+  const [row] = await sql<[{ come: bigint; last: bigint | null }]>`
+    select count(distinct counter) as come, max(recorded) as last
     from reports
     where log = ${log} and kid = ${kid} and counter between ${first} and ${last}
       and recorded < ${below} and ${isOwn(sql)}
   `;
-  return row?.come ?? 0n;
+  return row;
 }

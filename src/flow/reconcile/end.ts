@@ -6,7 +6,7 @@ import { heals } from "../../core/healing.ts";
 import { misshapen, Problem } from "../../core/problem.ts";
 import { readBreakState, readOpened } from "../../store/breaks.ts";
 import type { Sql, Transaction } from "../../store/connect.ts";
-import { countCome } from "../../store/counters.ts";
+import { readCome } from "../../store/counters.ts";
 import { readEntries } from "../../store/entries.ts";
 import { entryAt, standing } from "../control/standing.ts";
 
@@ -50,20 +50,20 @@ async function isOver(
   below: bigint,
 ): Promise<boolean> {
   if (shown.kind === "source_count") return await isOfSource(tx, log, broken, shown.body);
-  return broken.code !== "counter-gap" || (await hasCome(tx, log, broken, below));
+  return broken.code !== "counter-gap" || (await filledBy(tx, log, broken, below)) !== undefined;
 }
 
-/** Whether all counters that a `counter-gap` names are accounted for by entries 0 … below−1. */
-export async function hasCome(
+/** By which of entries 0 … below−1 the last counter came that a `counter-gap` names; undefined: not all have. */
+export async function filledBy(
   tx: Sql | Transaction,
   log: string,
   broken: Body<"break">,
-  below = 2n ** 63n - 1n,
-): Promise<boolean> {
+  below?: bigint,
+): Promise<bigint | undefined> {
   const gap = gapOf(broken);
-  if (gap === undefined) return false;
-  const come = await countCome(tx, log, { kid: broken.kid, ...gap }, below);
-  return come === gap.last - gap.first + 1n;
+  if (gap === undefined) return undefined;
+  const { come, last } = await readCome(tx, log, { kid: broken.kid, ...gap }, below);
+  return come === gap.last - gap.first + 1n ? (last ?? undefined) : undefined;
 }
 
 /** Among the breaks about one source's events of one day, of which each is told from the first by the end before. */

@@ -113,22 +113,6 @@ async function readTurns<T extends Identity>(
   return turns;
 }
 
-/** A finding that no longer holds, and the entry that shows it: without one nothing has healed. */
-export type Healed = Identity & { evidence: bigint | undefined };
-
-/** @returns how many breaks were open and are ended now. @throws as `openBreaks` */
-export async function healBreaks(
-  opening: Opening,
-  log: string,
-  healed: readonly Healed[],
-): Promise<number> {
-  const standing = await readOpen(opening.sql, log, healed, opening.hash);
-  const ended = standing.flatMap(({ found: { evidence }, index }) => {
-    return evidence === undefined ? [] : [{ index, evidence }];
-  });
-  return await endBreaks(opening, log, ended);
-}
-
 /** Ends those of these breaks that are open. @throws as `openBreaks` */
 export async function endBreaks(
   { appender, random }: Opening,

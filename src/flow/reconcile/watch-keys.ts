@@ -2,10 +2,13 @@
  * Watches that every counter of every key comes, and that active keys of hosted runners go on attesting:
  * completeness is claimed up to the last attestation and no further (DESIGN §4).
  */
-import { counterGap, silence } from "../../core/anomaly.ts";
+import { counterGap, gapOf, silence } from "../../core/anomaly.ts";
 import type { Finding } from "../../core/break.ts";
+import type { Body } from "../../core/entry.ts";
 import type { KeyState, Prefix } from "../../core/prefix.ts";
 import { instantText } from "../../core/unit.ts";
+import { readOpenOfKeys } from "../../store/breaks.ts";
+import type { Sql } from "../../store/connect.ts";
 import {
   dropGap,
   findGaps,
@@ -15,9 +18,9 @@ import {
 } from "../../store/counters.ts";
 import { transact } from "../../store/transact.ts";
 import type { Clock } from "../clock.ts";
-import { standing } from "../control/standing.ts";
-import { hasCome } from "./end.ts";
-import { type Healed, healBreaks, type Opening, openBreaks, readOpen } from "./open.ts";
+import { decodedAs } from "../usage/show.ts";
+import { filledBy } from "./end.ts";
+import { endBreaks, type Opening, openBreaks } from "./open.ts";
 
 export interface WatchingKeys extends Opening {
   clock: Clock;
@@ -52,40 +55,53 @@ async function watchCounters(
     }
     return await readGaps(tx, log);
   });
-  const late = gaps.flatMap((gap) => {
+  const told = await readTold(sql, log);
+  // Where a database came back gaps are found anew, and what was one may be two by then.
+  const untold = gaps.filter((gap) => !told.some((whole) => isWithin(gap, whole)));
+  const late = untold.flatMap((gap) => {
     return counterGap({ ...gap, since: gap.since.getTime() }, now, graceMs);
   });
   const opened = await openBreaks(watching, log, late);
-  const filled = gaps.filter(({ missing }) => missing === 0n);
-  const come = await withoutMore(watching, log, filled);
-  const healed = await healBreaks(watching, log, come.map(filledGap));
+  const healed = await endBreaks(watching, log, await readFilled(sql, log, told));
   await transact(sql, async (tx) => {
-    for (const gap of come) await dropGap(tx, log, gap);
+    for (const gap of gaps) if (gap.missing === 0n) await dropGap(tx, log, gap);
   });
   return { opened, healed };
 }
 
-/**
- * Those of which no open break names more counters, that have not come: where a database came back and gaps are
- * found anew, what was one may be two by then.
- */
-async function withoutMore(
-  { hash, sql }: Opening,
-  log: string,
-  filled: readonly StandingGap[],
-): Promise<StandingGap[]> {
-  const waiting = new Set<StandingGap>();
-  const asked = filled.map((gap) => ({ ...filledGap(gap), gap }));
-  for (const { found, index } of await readOpen(sql, log, asked, hash)) {
-    const broken = await standing(sql, log, "break", index);
-    if (broken !== undefined && !(await hasCome(sql, log, broken.body))) waiting.add(found.gap);
-  }
-  return filled.filter((gap) => !waiting.has(gap));
+/** A gap that an open break names. */
+interface ToldGap {
+  index: bigint;
+  body: Body<"break">;
+  first: bigint;
+  last: bigint;
 }
 
-function filledGap({ filled, first, kid }: StandingGap): Healed {
-  const about = { first: String(first), kid };
-  return { about, code: "counter-gap", tracking: "hosted", evidence: filled ?? undefined };
+async function readTold(sql: Sql, log: string): Promise<ToldGap[]> {
+  const open = await readOpenOfKeys(sql, log, "counter-gap");
+  return open.flatMap(({ bytes, index }) => {
+    const { body } = decodedAs("break", bytes);
+    const gap = gapOf(body);
+    return gap === undefined ? [] : [{ index, body, ...gap }];
+  });
+}
+
+function isWithin({ first, kid, last }: StandingGap, whole: ToldGap): boolean {
+  return kid === whole.body.kid && whole.first <= first && last <= whole.last;
+}
+
+/** By the log, and not by gaps as they stand here: of a break whose first counter has come none may. */
+async function readFilled(
+  sql: Sql,
+  log: string,
+  told: readonly ToldGap[],
+): Promise<{ index: bigint; evidence: bigint }[]> {
+  const filled: { index: bigint; evidence: bigint }[] = [];
+  for (const { body, index } of told) {
+    const evidence = await filledBy(sql, log, body);
+    if (evidence !== undefined) filled.push({ index, evidence });
+  }
+  return filled;
 }
 
 /**

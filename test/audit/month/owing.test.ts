@@ -94,21 +94,23 @@ test("whoever revokes a key says nothing of what it signed: its month waits for 
   }
 });
 
-test("a gap heals once all of its counters have come, and by no report for another log", async () => {
+test("a gap heals once all of its counters have come, and by no report beside it or for another log", async () => {
   for (const [said, last, shown, expected] of [
     ["2", "4", "usage", []],
     ["2", "5", "usage", ["break-form"]],
     ["3", "4", "usage", ["break-form"]],
     ["2", "4", "line", ["break-form"]],
+    ["2", "4", "beside", ["break-form"]],
   ] as const) {
     const { log, agent } = start();
-    for (const counter of ["1", "2", "3"]) log.submit(agent, { counter });
+    const beside = log.submit(agent, { counter: "1" });
+    for (const counter of ["2", "3"]) log.submit(agent, { counter });
     const usage = log.submit(agent, { counter: "4" });
     const elsewhere = log.dispose(agent, [["wrong-log", "5", "text", ""]]);
     const detail = `1 of counters ${said} to ${last} have not come`;
     const broken = log.write("break", { ...gap(FIRST, agent.kid, "2"), detail });
     const why = { approval: "", by: "service", reason: "came", salt: SALT, ticket: "none" };
-    const evidence = shown === "usage" ? usage : elsewhere;
+    const evidence = { beside, line: elsewhere, usage }[shown];
     log.write("break_resolved", { ...why, break: broken, evidence, outcome: "healed" });
     expect(await codes(log)).toEqual(expected);
   }
@@ -166,6 +168,10 @@ test("a month before anything was billed is owed nothing", async () => {
   expect(await codes(log)).toEqual([]);
   pin(log, SECOND);
   expect(await codes(log)).toEqual(["month-not-ready"]);
+  const idle = new TestLog(undefined, { billing_from: "2026-12-15T00:00:00.000Z" });
+  idle.at = "2026-12-05T00:00:00.000Z";
+  pin(idle, FIRST);
+  expect(await codes(idle)).toEqual(["month-before"]);
 });
 
 test("a month is not closed past a break that has opened since its cut-off", async () => {

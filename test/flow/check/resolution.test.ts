@@ -86,6 +86,7 @@ test("a break heals by an entry about its own job, key or source, and what has h
   const usage = ledger.report(agent, { job: 1, runner: RUNNER });
   const foreign = ledger.report(other, { job: 2, runner: RUNNER });
   const lines = ledger.report(agent, { job: 1, runner: RUNNER });
+  ledger.report(agent, { job: 3, runner: RUNNER });
   const attest = (seed: number, spool: string): Entry => {
     const marks = { clock_offset_ms: "0", counter: "1", files: [], malformed: "0", rejected: "0" };
     const payload = { ...marks, issued_at: NOW, log: ledger.log, spool };
@@ -125,8 +126,9 @@ test("a break heals by an entry about its own job, key or source, and what has h
   for (const [code, of, right] of looks) heal(code, of, right);
   const wrong = looks.map(([code, of, , shown]) => heal(code, of, shown));
   wrong.push(heal("counter-gap", gap(other.kid, 1), usage));
-  // Not all have come, and where it does not say which have to.
-  wrong.push(heal("counter-gap", gap(agent.kid, 3, 4), lines), heal("counter-gap", key, lines));
+  // One beside the gap, not all have come, and where it does not say which have to.
+  wrong.push(heal("counter-gap", gap(agent.kid, 3), lines));
+  wrong.push(heal("counter-gap", gap(agent.kid, 4, 5), lines), heal("counter-gap", key, lines));
   const again = { about: day, after: first };
   wrong.push(heal("source-count", again, another));
   for (const code of ["over-timeout", "over-capacity", "sudden-jump", "clock-offset"] as const) {
