@@ -4,7 +4,7 @@ import type { AnomalyBounds } from "../../core/anomaly.ts";
 import { type BreakStanding, readBreakStanding } from "../../store/break-standing.ts";
 import { claimMark, endMark, startWatching } from "../../store/reconcile-marks.ts";
 import { isLastPage, type Matching, matchDue } from "./match.ts";
-import { notice } from "./notice.ts";
+import { isNoticed, notice } from "./notice.ts";
 import { enlistRunners, type Pulling, pullStep } from "./pull.ts";
 import { isCaughtUp, watch } from "./watch.ts";
 import { watchKeys } from "./watch-keys.ts";
@@ -76,11 +76,11 @@ async function matchAll(loop: ReconcilingPlatforms): Promise<void> {
   await eachClaimed(loop, "population", MATCH_REST_MS, async (log) => {
     const found = { opened: 0, healed: 0 };
     for (let page = 0; page < PAGES_MAX; page += 1) {
-      const { entries, opened } = await notice(loop, log);
+      const noticed = await notice(loop, log);
       const matched = await matchDue(loop, log);
-      found.opened += opened + matched.opened;
+      found.opened += noticed.opened + matched.opened;
       found.healed += matched.healed;
-      if (entries === 0n && isLastPage(matched)) break;
+      if (isNoticed(noticed) && isLastPage(matched)) break;
     }
     loop.observer.reconciled(found);
   });

@@ -54,6 +54,11 @@ export async function notice(
   return { entries: to - from, opened };
 }
 
+/** Whether all that there was has been noticed. */
+export function isNoticed({ entries }: { entries: bigint }): boolean {
+  return entries < PAGE;
+}
+
 /**
  * Usage that stood before the coverage, and finished before its end: the walk had every job that the platform
  * knows of, and asked after those by number that it did not meet. Not where those jobs are in another database,

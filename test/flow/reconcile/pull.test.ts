@@ -3,7 +3,7 @@ import { instantText } from "../../../src/core/unit.ts";
 import { completeness } from "../../../src/flow/reconcile/completeness.ts";
 import { GitLabError } from "../../../src/flow/reconcile/gitlab.ts";
 import { isLastPage, matchDue } from "../../../src/flow/reconcile/match.ts";
-import { notice } from "../../../src/flow/reconcile/notice.ts";
+import { isNoticed, notice } from "../../../src/flow/reconcile/notice.ts";
 import { pullStep } from "../../../src/flow/reconcile/pull.ts";
 import { readCoverages } from "../../../src/store/breaks.ts";
 import { claimPull, movePull } from "../../../src/store/pull-marks.ts";
@@ -223,6 +223,14 @@ test("the walk over a month's end finds a manual job that was made 40 days befor
   expect(found.map(({ body }) => body)).toContainEqual(
     expect.objectContaining({ code: "missing-report", job_id: "6805", month: "2026-11-01" }),
   );
+});
+
+test("a page of news that is not full is the last: nobody looks at the log once more to see that there is none", async () => {
+  await walked();
+  const page = await notice(pulling, log);
+  expect(page.entries).toBeGreaterThan(0n);
+  expect(isNoticed(page)).toBe(true);
+  expect(isNoticed({ entries: 5_000n })).toBe(false);
 });
 
 test("a cursor that has run out begins the walk anew, and what cannot be read is no empty page", async () => {
