@@ -6,6 +6,7 @@
 import { isUtf8 } from "node:buffer";
 import type { IncomingMessage } from "node:http";
 import type { z } from "zod";
+import { misfits, REPORTING } from "../core/misfit.ts";
 import { Problem } from "../core/problem.ts";
 import { Gathered } from "./gathered.ts";
 import { membersKept, membersNamed } from "./json.ts";
@@ -92,12 +93,11 @@ export async function readJson<T extends z.ZodType>(
   return parsed(shape, parseStrict(text));
 }
 
-/** @throws Problem `invalid-request`, naming the members that do not fit */
+/** @throws Problem `invalid-request`, naming the members that do not fit, and how */
 export function parsed<T extends z.ZodType>(shape: T, value: unknown): z.infer<T> {
-  const { data, error, success } = shape.safeParse(value);
+  const { data, error, success } = shape.safeParse(value, REPORTING);
   if (success) return data;
-  const members = error.issues.map(({ path }) => path.join("."));
-  throw new Problem("invalid-request", { members: [...new Set(members)] });
+  throw new Problem("invalid-request", misfits(error));
 }
 
 /** Before the shape is asked: too many is no fault of form. @throws Problem `too-many` */

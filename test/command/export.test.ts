@@ -183,7 +183,7 @@ test("over a file of another log, of the same name, nothing is written: in a fol
 
 test.each([
   [["nothing"], 2, /^invalid-usage: .*choices/],
-  [["portal"], 1, /^invalid-request: .*month/],
+  [["portal"], 1, /^invalid-request: .*missing month/],
   [["entries", "--as-of", "999999"], 1, /^not-sealed: /],
 ])("export %j is refused in one line", async (args, status, line) => {
   const refused = await exporting(...args, "--out", out);

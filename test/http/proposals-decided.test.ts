@@ -102,13 +102,30 @@ test("what cannot be written is refused when it is proposed, by the rule that it
   expect(coded(await desk.propose(stale))).toEqual([409, "stale-source-version"]);
   const odd = { content: desk.limit({ beyond: "for ever" }) };
   const answer = await desk.propose(odd);
-  expect(answer).toMatchObject({ status: 400, json: { members: ["content.beyond"] } });
-  const sealed = { content: desk.limit({ approval: "1" }) };
-  expect(coded(await desk.propose(sealed))).toEqual([400, "invalid-request"]);
+  const beyond = ["content.beyond"];
+  expect(answer).toMatchObject({ status: 400, json: { members: beyond, not_allowed: beyond } });
   const numbers = { content: desk.limit({ grace_minutes: 5 }) };
   expect(coded(await desk.propose(numbers))).toEqual([400, "invalid-request"]);
   const address = await desk.issuer.bearer("anna@example.com", ["finance"]);
   expect(coded(await desk.propose({}, address))).toEqual([422, "token-says-too-much"]);
+});
+
+test("a request that does not fit is told which members are missing, unknown or not allowed", async () => {
+  const { grace_minutes: _, ...content } = desk.limit({ approval: "1", cap: "much" });
+  expect((await desk.propose({ content })).json).toEqual({
+    ...{ type: expect.any(String), title: expect.any(String), status: 400 },
+    code: "invalid-request",
+    members: ["content.grace_minutes", "content.approval", "content.cap"],
+    missing: ["content.grace_minutes"],
+    unknown: ["content.approval"],
+    not_allowed: ["content.cap"],
+  });
+  const { json } = await desk.propose({ colour: "red", ticket: undefined });
+  expect(json).toMatchObject({ missing: ["ticket"], unknown: ["colour"] });
+  expect(json).not.toHaveProperty("not_allowed");
+  const list = { token: desk.proposer, json: [] };
+  const whole = (await ask(desk.house, "POST /v1/proposals", list)).json;
+  expect([whole["code"], "members" in whole]).toEqual(["invalid-request", false]);
 });
 
 test("what can no longer be written is refused by its own rule; nothing is written and the proposal stays open", async () => {

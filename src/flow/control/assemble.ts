@@ -2,6 +2,7 @@
 import { bodyOf, type Content, contentShape } from "../../core/approval.ts";
 import type { Action } from "../../core/control.ts";
 import { BODY, type Body } from "../../core/entry.ts";
+import { misfits, REPORTING } from "../../core/misfit.ts";
 import { Problem } from "../../core/problem.ts";
 import { putReleased } from "../hold/release.ts";
 import type { Put, Receipt } from "../log/commit-entry.ts";
@@ -15,12 +16,11 @@ export interface Sealed {
   salt: string;
 }
 
-/** @throws Problem `invalid-request`, naming the members that do not fit */
+/** @throws Problem `invalid-request`, naming the members that do not fit, and how */
 export function readAsked(action: Action, asked: unknown): Content {
-  const { data, error } = contentShape(action).safeParse(asked);
+  const { data, error } = contentShape(action).safeParse(asked, REPORTING);
   if (data !== undefined) return data;
-  const members = error.issues.map(({ path }) => ["content", ...path].join("."));
-  throw new Problem("invalid-request", { members: [...new Set(members)] });
+  throw new Problem("invalid-request", misfits(error, "content"));
 }
 
 /** @throws Problem `invalid-request` */

@@ -3,8 +3,9 @@ import { z } from "zod";
 import { MEMBERS, Parameters } from "../../core/export/manifest.ts";
 import { EXPORT_NAMES, type ExportName, FORMATS } from "../../core/export/tables.ts";
 import { canonical } from "../../core/json.ts";
+import { told } from "../../core/misfit.ts";
 import type { Prices } from "../../core/price.ts";
-import { Problem } from "../../core/problem.ts";
+import { type Extension, Problem } from "../../core/problem.ts";
 import { encodeHex } from "../../core/text.ts";
 import { instantText, monthOf, PositiveText } from "../../core/unit.ts";
 import type { Sql, Transaction } from "../../store/connect.ts";
@@ -58,8 +59,8 @@ export async function ask(
   if (covering === undefined || asOf === undefined || asOf > covering.size) {
     throw new Problem("not-sealed");
   }
-  const members = unfit(name, parameters, { asOf, month: monthOf(instantText(clock.now())) });
-  if (members.length > 0) throw new Problem("invalid-request", { members });
+  const unfit = unfitting(name, parameters, { asOf, month: monthOf(instantText(clock.now())) });
+  if ("members" in unfit) throw new Problem("invalid-request", unfit);
   const said = {
     log,
     name,
@@ -105,16 +106,17 @@ export function unknownTo(name: ExportName, parameters: Parameters): string[] {
   return [...strange, ...unknown];
 }
 
-/** Members that do not fit. */
-function unfit(
+/** Members that do not fit, and how. */
+function unfitting(
   name: ExportName,
   parameters: Parameters,
   now: { asOf: bigint; month: string },
-): string[] {
+): Extension {
   const { from, month } = parameters;
   const missing = month === undefined && MEMBERS[name].month === "needed" ? ["month"] : [];
   // Nothing can have been posted to a month that has not begun.
   const early = month !== undefined && month > now.month ? ["month"] : [];
   const beyond = from !== undefined && BigInt(from) > now.asOf ? ["from"] : [];
-  return [...new Set([...unknownTo(name, parameters), ...missing, ...early, ...beyond])];
+  const not_allowed = new Set([...unknownTo(name, parameters), ...early, ...beyond]);
+  return told({ missing, not_allowed });
 }

@@ -22,8 +22,10 @@ export const Problem = z.strictObject({
   title: z.string(),
   status: z.int().min(400).max(599),
   code: z.enum([...CODES, "internal"]),
-  /** Of a request: what does not have the documented shape. */
+  /** Of a request: what does not have the documented shape; and of these what the shape has no member for, or not so. */
   members: z.array(z.string()).exactOptional(),
+  unknown: z.array(z.string()).exactOptional(),
+  not_allowed: z.array(z.string()).exactOptional(),
   member: z.string().exactOptional(),
   /** Of a report: the same as in a batch's result. */
   log: LogId.exactOptional(),
@@ -44,7 +46,7 @@ export const Problem = z.strictObject({
   next: MonthText.exactOptional(),
   /** Of a held report: why it cannot be rated. */
   reason: HoldCode.exactOptional(),
-  /** Of a month: what it waits for, and the entry that closed it. */
+  /** Of a request: members that are not there. Of a month: what it waits for, and the entry that closed it. */
   missing: z.array(z.string()).exactOptional(),
   closed: IntegerText.exactOptional(),
   /** Of an export that could not be made: why. */
