@@ -5,6 +5,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
 import { expect, test } from "vitest";
+import { BODY } from "../src/core/entry.ts";
 
 /** Folder to the folders it may import, itself included. Order is the way of a request, inwards. */
 const MAY_IMPORT: Record<string, readonly string[]> = {
@@ -76,6 +77,25 @@ test.each(files)("%s uses only the packages that its folder may", (file) => {
   }
 });
 
+test("whoever says a wrong value to a command is told what it expects", () => {
+  const said = files.flatMap((file) => [
+    ...readFileSync(file, "utf8").matchAll(/new InvalidArgumentError\(\s*(.{9})/g),
+  ]);
+  expect(said.length).toBeGreaterThan(10);
+  expect(said.filter(([, text]) => !/^["`]Expected$/.test(text ?? ""))).toEqual([]);
+});
+
+test("each kind of entry, and nothing else, stands in the design's table of kinds", () => {
+  const [, section = ""] = readFileSync("docs/design.md", "utf8").split("\n## Entry kinds\n");
+  const [table = ""] = section.split("\n## ");
+  const cells = [...table.matchAll(/^\| (`.*?) \|/gm)].flatMap(([, cell = ""]) => cell.split(", "));
+  expect(cells.sort()).toEqual(
+    Object.keys(BODY)
+      .map((kind) => `\`${kind}\``)
+      .sort(),
+  );
+});
+
 test("core reads no clock and no random numbers", () => {
   const impure = files.filter(
     (f) => f.startsWith("src/core/") && IMPURE.test(readFileSync(f, "utf8")),
@@ -92,6 +112,8 @@ test("what a test waits for has ten seconds or more: by default it has one, whic
 });
 
 test("no test has less time than the others", () => {
-  const hurried = tests.filter(({ text }) => /^(?:\}, [1-5]?\d_000\);|  [1-5]?\d_000,)$/m.test(text));
+  const hurried = tests.filter(({ text }) =>
+    /^(?:\}, [1-5]?\d_000\);| {2}[1-5]?\d_000,)$/m.test(text),
+  );
   expect(hurried.map(({ name }) => name)).toEqual([]);
 });

@@ -113,6 +113,7 @@ function contradiction(error: unknown): string {
 
 function atOnce(text: string): number {
   const count = /^[1-9][0-9]?$/.test(text) ? Number(text) : 0;
-  if (count < 1 || count > AT_ONCE_MAX) throw new InvalidArgumentError(`from 1 to ${AT_ONCE_MAX}`);
+  if (count < 1 || count > AT_ONCE_MAX)
+    throw new InvalidArgumentError(`Expected a whole number from 1 to ${AT_ONCE_MAX}.`);
   return count;
 }

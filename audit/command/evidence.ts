@@ -159,5 +159,5 @@ function sealed(
 
 function day(text: string): string {
   if (DayText.safeParse(text).success) return text;
-  throw new InvalidArgumentError("2026-01-01.");
+  throw new InvalidArgumentError("Expected a day such as 2026-01-01.");
 }

@@ -27,6 +27,6 @@ export function rangeOf({ from, to }: RangeOptions): Range | undefined {
 
 /** For options that are indices, sizes or ids. */
 export function wholeNumber(text: string): bigint {
-  if (!INDEX.test(text)) throw new InvalidArgumentError("a whole number is needed");
+  if (!INDEX.test(text)) throw new InvalidArgumentError("Expected a whole number.");
   return BigInt(text);
 }

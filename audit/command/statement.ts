@@ -109,7 +109,7 @@ function compare(made: string, served: Uint8Array, output: Output): Exit {
 
 function monthOf(text: string): string {
   if (!/^[0-9]{4}-(?:0[1-9]|1[0-2])(?:-01)?$/.test(text)) {
-    throw new InvalidArgumentError("not a month, as 2026-10");
+    throw new InvalidArgumentError("Expected a month such as 2026-10.");
   }
   return `${text.slice(0, 7)}-01`;
 }

@@ -123,6 +123,7 @@ function lookOptions(urls: string[], options: WatchOptions): LookOptions {
 }
 
 function seconds(text: string): number {
-  if (!/^[1-9][0-9]{0,5}$/.test(text)) throw new InvalidArgumentError("whole seconds, at least 1");
+  if (!/^[1-9][0-9]{0,5}$/.test(text))
+    throw new InvalidArgumentError("Expected whole seconds, at least 1.");
   return Number(text);
 }

@@ -110,6 +110,6 @@ function vkeyOf(name: string, publicKey: Uint8Array): string {
 
 function portOf(text: string): number {
   const port = /^[0-9]{1,5}$/.test(text) ? Number(text) : 65_536;
-  if (port > 65_535) throw new InvalidArgumentError("from 0 to 65535");
+  if (port > 65_535) throw new InvalidArgumentError("Expected a port from 0 to 65535.");
   return port;
 }

@@ -150,5 +150,5 @@ function statusCommand(): Command {
 function batchSize(text: string): number {
   const size = /^[0-9]{1,3}$/.test(text) ? Number(text) : 0;
   if (size >= 1 && size <= BATCH_MAX) return size;
-  throw new InvalidArgumentError("1 to 500.");
+  throw new InvalidArgumentError("Expected a whole number from 1 to 500.");
 }

@@ -102,14 +102,14 @@ export function clientFor(server: string, signal: AbortSignal): Client {
 export function everyMs(text: string): number {
   const seconds = /^[0-9]{1,2}$/.test(text) ? Number(text) : 0;
   if (seconds >= 1 && seconds <= 60) return seconds * 1_000;
-  throw new InvalidArgumentError("1 to 60.");
+  throw new InvalidArgumentError("Expected a whole number from 1 to 60.");
 }
 
 /** @throws InvalidArgumentError, which commander makes a line of */
 export function httpAddress(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url !== undefined && /^https?:$/.test(url.protocol)) return url;
-  throw new InvalidArgumentError("An http or https address.");
+  throw new InvalidArgumentError("Expected an http or https address.");
 }
 
 /** A sentence beside the answer. */

@@ -80,5 +80,7 @@ function runnerOf(text: string): Runner {
   const runner = Object.fromEntries(pairs);
   const complete = Object.values(MEMBERS).every((member) => runner[member]);
   if (complete && pairs.length === Object.keys(MEMBERS).length) return runner;
-  throw new InvalidArgumentError(`Each of ${Object.keys(MEMBERS).join(", ")} once, as name=value.`);
+  throw new InvalidArgumentError(
+    `Expected each of ${Object.keys(MEMBERS).join(", ")} once, as name=value.`,
+  );
 }

@@ -72,6 +72,7 @@ async function print(
 }
 
 function cursor(text: string): string {
-  if (!IntegerText.safeParse(text).success) throw new InvalidArgumentError("an index, as 1200.");
+  if (!IntegerText.safeParse(text).success)
+    throw new InvalidArgumentError("Expected an index such as 1200.");
   return text;
 }

@@ -73,7 +73,10 @@ export function collect(value: string, before: readonly string[] = []): string[]
 /** A day, or an instant with its zone, as the log writes it: UTC with milliseconds. */
 export function instant(text: string): string {
   const at = /^\d{4}-\d{2}-\d{2}(?:T.*(?:Z|[+-]\d{2}:\d{2}))?$/.test(text) ? Date.parse(text) : NaN;
-  if (Number.isNaN(at)) throw new InvalidArgumentError("2026-11-01 or 2026-11-01T08:00:00Z.");
+  if (Number.isNaN(at))
+    throw new InvalidArgumentError(
+      "Expected a day or an instant with its zone, such as 2026-11-01 or 2026-11-01T08:00:00Z.",
+    );
   return new Date(at).toISOString();
 }
 
@@ -86,7 +89,9 @@ export function soon(): string {
 
 /** `2026-11` or `2026-11-01`, as the API takes it. */
 export function month(text: string): string {
-  if (!/^\d{4}-(?:0[1-9]|1[0-2])(?:-01)?$/.test(text)) throw new InvalidArgumentError("2026-11.");
+  if (!/^\d{4}-(?:0[1-9]|1[0-2])(?:-01)?$/.test(text)) {
+    throw new InvalidArgumentError("Expected a month such as 2026-11.");
+  }
   return `${text.slice(0, 7)}-01`;
 }
 
@@ -94,7 +99,7 @@ export function positive(max: number): (text: string) => number {
   return (text) => {
     const value = /^[0-9]{1,9}$/.test(text) ? Number(text) : 0;
     if (value >= 1 && value <= max) return value;
-    throw new InvalidArgumentError(`1 to ${max}.`);
+    throw new InvalidArgumentError(`Expected a whole number from 1 to ${max}.`);
   };
 }
 

@@ -53,7 +53,7 @@ export function tokenCommand(): Command {
 
 function roles(text: string, before: readonly Role[] = []): Role[] {
   const { data } = Role.safeParse(text);
-  if (data === undefined) throw new InvalidArgumentError(`One of ${ROLES.join(", ")}.`);
+  if (data === undefined) throw new InvalidArgumentError(`Expected one of ${ROLES.join(", ")}.`);
   return [...before, data];
 }
 

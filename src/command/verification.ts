@@ -60,5 +60,5 @@ function statusOf(days: readonly Verification[]): 0 | 1 | 2 {
 
 function day(text: string): string {
   if (DayText.safeParse(text).success) return text;
-  throw new InvalidArgumentError("2026-11-28.");
+  throw new InvalidArgumentError("Expected a day such as 2026-11-28.");
 }

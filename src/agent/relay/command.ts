@@ -88,7 +88,7 @@ function listenAddress(text: string): { host: string; port: number } {
   // A scheme of no default port: else the port 80 would be lost.
   const url = URL.canParse(`tcp://${text}`) ? new URL(`tcp://${text}`) : undefined;
   if (url === undefined || url.port === "" || url.host !== text) {
-    throw new InvalidArgumentError("A host and a port, such as 127.0.0.1:8090.");
+    throw new InvalidArgumentError("Expected a host and a port, such as 127.0.0.1:8090.");
   }
   return { host: url.hostname.replace(/^\[|\]$/g, ""), port: Number(url.port) };
 }
