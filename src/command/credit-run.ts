@@ -68,13 +68,15 @@ function previewCommand(): Command {
     .option("--project <id>", "only this project; may come again", collect)
     .option("--namespaces <file>", "only these root namespaces: a number in each line")
     .option("--as-of <size>", "as so many entries have it (default: all)")
-    .addHelpText("after", example(EXAMPLE))
+    .addHelpText("after", example(EXAMPLE, "0 done, 1 refused or no lines, 2 could not be asked"))
     .action(async (options: PreviewOptions) => {
       const api = apiOf(options);
       const path = `/v1/logs/${options.log}/credit_previews`;
       const asked = { ...(await namespacesOf(api, options)), ...selectionOf(options) };
       const shown = await call<ShownPreview>(api, "POST", path, asked);
       print(options, shown, previewLines(shown));
+      // A run of no line is refused, so that whoever goes on by the status does not ask for one.
+      if (shown.lines === "0") process.exitCode = 1;
     });
 }
 
@@ -107,6 +109,7 @@ function readLines(file: string): string {
 
 function previewLines(shown: ShownPreview): string[] {
   const { by_machine_type, lines, namespaces, preview, top } = shown;
+  if (lines === "0") return ["0 lines: nothing that is left of any charge is in this selection."];
   return [
     ...table(
       ["machine type", "builds", "minutes"],

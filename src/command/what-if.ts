@@ -1,6 +1,10 @@
 /** `minutebook what-if`: what another card would have charged in months that are past. */
 import type { Command } from "commander";
-import { parseSignedComputeMs, signedComputeMinutes } from "../core/charge.ts";
+import {
+  formatSignedComputeMs,
+  parseSignedComputeMs,
+  signedComputeMinutes,
+} from "../core/charge.ts";
 import { adjustmentsFor, type Difference, Differences } from "../core/what-if.ts";
 import { ProposedCard, type WhatIfPart } from "../flow/money/what-if.ts";
 import { type Api, ApiError, call } from "./api.ts";
@@ -56,7 +60,8 @@ export function whatIfCommand(): Command {
           ? `Asked for as entry ${index}: ${lines} lines.`
           : `Refused (${code}): ${lines} lines.`;
       });
-      print(options, { as_of, rows: rows.map(shown), proposals }, [...tableOf(rows), ...said]);
+      const document = { as_of, rows: rows.map(shown), total: shown(totalOf(rows)), proposals };
+      print(options, document, [...tableOf(rows), ...said]);
     });
 }
 
@@ -156,12 +161,29 @@ const HEADER = [
   "difference",
 ];
 
-function shown({ stands, would, ...row }: Difference) {
-  const sums = { stands, would, difference: would - stands };
-  const minutes = Object.entries(sums).map(([name, sum]) => [name, signedComputeMinutes(sum)]);
-  const { jobs, unrated, ...named } = row;
-  const counts = { jobs: String(jobs), unrated: String(unrated) };
-  return { ...named, ...counts, ...Object.fromEntries(minutes) };
+type Sums = Pick<Difference, "jobs" | "unrated" | "stands" | "would">;
+
+function totalOf(rows: readonly Difference[]): Sums {
+  const total = { jobs: 0n, unrated: 0n, stands: 0n, would: 0n };
+  for (const { jobs, stands, unrated, would } of rows) {
+    total.jobs += jobs;
+    total.unrated += unrated;
+    total.stands += stands;
+    total.would += would;
+  }
+  return total;
+}
+
+/** Compute-milliseconds with six decimals, as the service answers. */
+function shown<T extends Sums>({ jobs, stands, unrated, would, ...named }: T) {
+  return {
+    ...named,
+    jobs: String(jobs),
+    unrated: String(unrated),
+    stands: formatSignedComputeMs(stands),
+    would: formatSignedComputeMs(would),
+    difference: formatSignedComputeMs(would - stands),
+  };
 }
 
 function tableOf(rows: readonly Difference[]): string[] {
@@ -169,7 +191,14 @@ function tableOf(rows: readonly Difference[]): string[] {
     ...[usage_month, namespace_id, machine_type, String(jobs)],
     ...[stands, would, would - stands].map((sum) => signedComputeMinutes(sum)),
   ]);
-  const unrated = rows.reduce((sum, row) => sum + row.unrated, 0n);
+  const { jobs, stands, unrated, would } = totalOf(rows);
+  const [charged, other, difference] = [stands, would, would - stands].map((sum) =>
+    signedComputeMinutes(sum),
+  );
   const left = unrated === 0n ? [] : [`The card has no rate for ${unrated} builds.`];
-  return [...table(HEADER, cells), ...left];
+  return [
+    ...table(HEADER, cells),
+    `${jobs} builds in all: ${charged} minutes charged, ${other} would be: a difference of ${difference}.`,
+    ...left,
+  ];
 }

@@ -20,8 +20,13 @@ beforeAll(async () => {
 });
 afterAll(() => house.close());
 
+const surroundings = async () => ({
+  MINUTEBOOK_SERVER: house.url,
+  MINUTEBOOK_TOKEN: await everybody(),
+});
+
 async function told(...args: string[]): Promise<{ stdout: string; status: number }> {
-  const given = { MINUTEBOOK_SERVER: house.url, MINUTEBOOK_TOKEN: await everybody() };
+  const given = await surroundings();
   const { stdout, stderr, status } = await minutebook([...args, "--log", log], given);
   if (status !== 0) throw new Error(stderr);
   return { stdout, status };
@@ -52,6 +57,13 @@ test("a run is previewed, asked for, applied, listed and taken back at a termina
   ]);
 });
 
+test("a preview of nothing says so, and is not taken for one that can be asked for", async () => {
+  const before = ["--form", "zero_rate", "--to", "2026-01-01"];
+  const preview = ["credit-run", "preview", ...before, "--log", log];
+  const { status, stdout } = await minutebook(preview, await surroundings());
+  expect([status, stdout]).toEqual([1, expect.stringMatching(/^0 lines: nothing [^\n]+\n$/)]);
+});
+
 test("what a card would have charged is shown, and asked for as adjustments where that is wanted", async () => {
   const file = join(house.archive, "card.json");
   const card = { tracking: "hosted", project_factors: {}, not_billable: [] };
@@ -63,6 +75,16 @@ test("what a card would have charged is shown, and asked for as adjustments wher
     ["2026-10-01", "7", "small", "1", "1.5000", "3.0000", "1.5000"],
     ["2026-10-01", "8", "small", "1", "1.5000", "3.0000", "1.5000"],
   ]);
+  expect(stdout).toContain("2 builds in all: 3.0000 minutes charged, 6.0000 would be");
+  const sums = { stands: "90000.000000", would: "180000.000000", difference: "90000.000000" };
+  const document = JSON.parse((await told("what-if", file, ...months, "--json")).stdout);
+  expect(document.rows).toMatchObject([sums, sums]);
+  expect(document.total).toEqual({
+    ...{ jobs: "2", unrated: "0", stands: "180000.000000" },
+    ...{ would: "360000.000000", difference: "180000.000000" },
+  });
+  const backwards = ["--from", "2026-11", "--to", "2026-11"];
+  await expect(told("what-if", file, ...backwards)).rejects.toThrow(/not_allowed to/);
   const adjustments = async () => {
     const entries = ofKind(await entriesOf(house.database.reader, log), "adjustment");
     return entries.filter(({ body }) => body.credit_run === "");

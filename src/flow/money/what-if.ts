@@ -27,13 +27,15 @@ export const ProposedCard = z.strictObject({
 });
 
 /** Usage months [from, to). `after`: the `next` of the part before, together with its `as_of`. */
-export const WhatIf = z.strictObject({
-  card: ProposedCard,
-  from: MonthText,
-  to: MonthText,
-  as_of: IntegerText.exactOptional(),
-  after: IntegerText.exactOptional(),
-});
+export const WhatIf = z
+  .strictObject({
+    card: ProposedCard,
+    from: MonthText,
+    to: MonthText,
+    as_of: IntegerText.exactOptional(),
+    after: IntegerText.exactOptional(),
+  })
+  .refine(({ from, to }) => from < to, { path: ["to"] });
 export type WhatIf = z.infer<typeof WhatIf>;
 
 /** Compute-milliseconds with six decimals; `difference` is `would` less `stands`. */
