@@ -11,7 +11,9 @@ interface TieOutOptions extends ServerOptions {
 }
 
 const STATUSES =
-  "0 all the same, 1 a difference, or refused, 2 the same as far as there is anything yet, or could not be asked";
+  "0 all the same, 1 a difference, or refused, 2 could not be asked, 3 the same as far as there is anything yet";
+/** Asked, and the answer is not complete: whoever asks again later may hear another. */
+const NOT_YET = 3;
 
 export function tieOutCommand(): Command {
   return serverCommand(
@@ -26,7 +28,7 @@ export function tieOutCommand(): Command {
       const tied = await call<TieOut>(apiOf(options), "GET", path);
       print(options, tied, linesOf(tied));
       if (tied.differences.length > 0) process.exitCode = 1;
-      else if (tied.not_yet.length > 0) process.exitCode = 2;
+      else if (tied.not_yet.length > 0) process.exitCode = NOT_YET;
     });
 }
 

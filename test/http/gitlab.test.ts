@@ -151,12 +151,12 @@ test("a viewer is told of their own namespaces, and finds others and the whole i
   for (const path of others) expect((await get(path, viewer)).status).toBe(404);
 });
 
-test("minutebook tieout prints a month figure by figure, and ends with 2 as long as something is not there yet", async () => {
+test("minutebook tieout prints a month figure by figure, and ends with 3 as long as something is not there yet", async () => {
   const environment = { MINUTEBOOK_SERVER: house.url, MINUTEBOOK_TOKEN: token };
   const tieout = (month: string, ...more: string[]) =>
     minutebook(["tieout", "--log", log, "--month", month, ...more], environment);
   const open = await tieout("2026-11");
-  expect([open.status, open.stderr]).toEqual([2, ""]);
+  expect([open.status, open.stderr]).toEqual([3, ""]);
   expect(open.stdout).toMatch(/^2026-11 is open, as of [0-9]+ entries\.\nfigure/);
   expect(open.stdout).toMatch(
     /\nnet_compute_ms +3839700\.000000 +log, ci_namespace_monthly_usages, ci_project_monthly_usages\n/,
