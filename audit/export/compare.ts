@@ -86,10 +86,9 @@ function compareKeys(a: Row | undefined, b: Row | undefined, sorting: readonly S
 
 const INTEGER = /^(?:0|[1-9][0-9]{0,18})$/;
 
-/** Nothing comes before all else, save for a day: there it comes last. */
-function compareCells(a: Cell, b: Cell, { name, type }: Column): number {
+function compareCells(a: Cell, b: Cell, { nothingLast, type }: Column): number {
   if (a === b) return 0;
-  if (a === null || b === null) return (a === null) === (name === "day") ? 1 : -1;
+  if (a === null || b === null) return (a === null) === (nothingLast ?? false) ? 1 : -1;
   if (type === "integer" && INTEGER.test(a) && INTEGER.test(b)) {
     return BigInt(a) < BigInt(b) ? -1 : 1;
   }

@@ -109,10 +109,13 @@ export function creditLine(
 }
 
 /** What a pack's line says; the rest of its entry follows from the run. */
-export type PackLine = Pick<
-  Body<"pack">,
-  "expires_in" | "minutes" | "namespace_id" | "purchased_in"
->;
+export const PackLine = BODY.pack.pick({
+  expires_in: true,
+  minutes: true,
+  namespace_id: true,
+  purchased_in: true,
+});
+export type PackLine = z.infer<typeof PackLine>;
 
 /** Minutes of a share of what was used, in 10⁻⁶ compute-milliseconds: whole ones, and none is cut off. */
 export function wholeMinutes(used: bigint, share: Factor): bigint {

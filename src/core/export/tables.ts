@@ -12,6 +12,8 @@ export interface Column {
   readonly places?: number;
   /** An empty text is nothing too: a CSV file cannot tell them apart. */
   readonly nullable?: true;
+  /** In the order of rows nothing is behind all else; without this it is before. */
+  readonly nothingLast?: true;
   /** Its sum over all rows is a control total of the manifest. */
   readonly summed?: true;
 }
@@ -113,7 +115,7 @@ export const TABLES: Readonly<Record<TableName, readonly Column[]>> = {
     orNothing(text("machine_type")),
     text("tracking"),
     day("usage_month"),
-    orNothing(day("day")),
+    { ...orNothing(day("day")), nothingLast: true },
     counted("jobs"),
     counted("duration_ms"),
     ...[

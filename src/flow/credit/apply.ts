@@ -4,10 +4,10 @@
  */
 
 import { assertLines } from "../../core/adjustment.ts";
-import { ADJUSTMENT_LINES_MAX, type AdjustmentLine } from "../../core/control.ts";
+import { ADJUSTMENT_LINES_MAX, AdjustmentLine } from "../../core/control.ts";
 import {
   adjustmentsOf,
-  type PackLine,
+  PackLine,
   packOfRun,
   packVersion,
   Selection,
@@ -126,8 +126,7 @@ async function putLines(
   texts: readonly string[],
 ): Promise<number> {
   const { at, prefix, tx } = held;
-  // Their shape is asked when the entry is admitted.
-  const lines = texts.map((text): AdjustmentLine => JSON.parse(text));
+  const lines = texts.map((text) => AdjustmentLine.parse(JSON.parse(text)));
   const months = (usageMonth: string): string => prefix.postingMonth(usageMonth);
   let more = 0;
   let entries = 0;
@@ -159,7 +158,7 @@ async function putPacks(
   const run = String(row.reverses ?? row.index);
   const versions = { lines: row.lines, reverses: row.reverses !== null };
   for (const [i, text] of texts.entries()) {
-    const line: PackLine = JSON.parse(text);
+    const line = PackLine.parse(JSON.parse(text));
     const source_version = packVersion(written + BigInt(i), versions);
     await put("pack", { ...line, ...packOfRun(run, line), ...sealed(), source_version });
   }
