@@ -22,6 +22,9 @@ function close(state: State, { month }: Body<"month_closing">, turn: Turn): void
   const before = last === undefined ? money.firstPosted >= month : last.closed;
   const first = money.firstPosted === "" && last === undefined;
   turn.expect(before || first, "month-before", `before ${month}`);
+  const billed = `${state.billingFrom.slice(0, 7)}-01`;
+  const begins = last !== undefined || month >= billed || month === money.firstPosted;
+  turn.expect(begins, "month-before", `${month}, billed from ${billed}`);
   for (const missing of missingAt(state, month, over))
     turn.expect(false, "month-not-ready", missing);
   closings.push({ index: turn.index, at: turn.at, month, closed: false });

@@ -53,8 +53,9 @@ export function admit<K extends Kind>(prefix: Prefix, kind: K, body: Body<K>, at
     throw new Problem("invalid-request", { kind, members });
   }
   if (utf8Length(canonical(body)) > BODY_BYTES_MAX) throw new Problem("too-large", { kind });
-  if ("approval" in body) approved(prefix, kind, body);
+  // An entry's own rule comes first: nobody is to ask a second person for what may not be.
   RULES[kind]?.(prefix, body, at);
+  if ("approval" in body) approved(prefix, kind, body);
 }
 
 /** That an approval is one, and of just this, those say who see the entries before (flow/control/decided.ts). */
@@ -192,11 +193,21 @@ function pack(_: Prefix, { expires_in, purchased_in }: Body<"pack">): void {
   if (expires_in < purchased_in) misshapen("pack", "expires_in");
 }
 
-/** The month that follows the last closing, or any if there is none; and only when it is over. */
+/** Only when it is over; for how long those say who know the days of delay (flow/month/conditions.ts). */
 function monthClosing(prefix: Prefix, { month }: Body<"month_closing">, at: string): void {
-  const last = prefix.lastClosing;
-  const next = last === undefined ? month : nextMonth(last.month);
-  if (month !== next || month >= monthOf(at)) throw new Problem("months-in-order", { next });
+  assertNextMonth(prefix, month);
+  if (month < monthOf(at)) return;
+  throw new Problem("month-not-ready", { missing: [`delay: not before ${nextMonth(month)}`] });
+}
+
+/**
+ * The month that follows the last closing, or any if there is none.
+ *
+ * @throws Problem `months-in-order`
+ */
+export function assertNextMonth({ lastClosing }: Prefix, month: string): void {
+  const next = lastClosing === undefined ? month : nextMonth(lastClosing.month);
+  if (month !== next) throw new Problem("months-in-order", { next });
 }
 
 function monthClosingWithdrawn(prefix: Prefix, body: Body<"month_closing_withdrawn">): void {

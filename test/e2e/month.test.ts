@@ -80,7 +80,9 @@ test("past each missing precondition October stays open, and the refusal names w
     await meet();
     open.delete(code);
   }
-  expect(await desk.missing(NOVEMBER)).toEqual(["months-in-order"]);
+  const { json } = await desk.propose(NOVEMBER);
+  const missing = expect.arrayContaining([expect.stringMatching(/^delay: not before 2026-12-04/)]);
+  expect(json).toMatchObject({ code: "month-not-ready", missing });
 });
 
 const ACCOUNT = {

@@ -105,7 +105,7 @@ test("what a month lacks is looked for while others write: the log's head is not
   const closing = (month: string) => desk.propose({ action: "month_closing", content: { month } });
   await house.database.superuser.begin(async (tx) => {
     await tx`select from heads where log = ${log} for update`;
-    expect(coded(await closing("2031-01-01"))).toEqual([409, "months-in-order"]);
+    expect(coded(await closing("2031-01-01"))).toEqual([409, "month-not-ready"]);
     const now = house.clock.time;
     house.clock.time = Date.parse("2026-12-01T00:00:00.000Z");
     await desk.signIn();

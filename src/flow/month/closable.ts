@@ -2,8 +2,6 @@
  * Whether a month could be cut off now, asked of a snapshot: under the head's lock, where it is asked again, all
  * that is missing would be looked for while nobody else can write.
  */
-import { admit } from "../../core/admit.ts";
-import { encodeBase64 } from "../../core/text.ts";
 import { instantText } from "../../core/unit.ts";
 import type { Sql } from "../../store/connect.ts";
 import { readHeads } from "../../store/heads.ts";
@@ -11,11 +9,8 @@ import type { Clock } from "../clock.ts";
 import { laterOf } from "../log/held.ts";
 import { recall } from "../log/recall.ts";
 import { snapshot } from "../usage/show.ts";
-import { assertReady, type NewClosing } from "./close.ts";
+import { assertClosing, type NewClosing } from "./close.ts";
 import { prefixAt } from "./standing.ts";
-
-/** Who asks and how the entry is salted decides nothing here. */
-const ANYBODY = { by: "-", salt: encodeBase64(new Uint8Array(16)) };
 
 /** @throws Problem `months-in-order`, `month-not-ready`; of a log that there is not, nothing */
 export async function assertClosable(
@@ -29,8 +24,6 @@ export async function assertClosable(
     const { controlIndex } = head;
     const prefix = await (controlIndex < 0n ? recall(tx, log) : prefixAt(tx, log, controlIndex));
     const at = laterOf(instantText(quota.clock.now()), head.at);
-    const approval = prefix.control === "dual" ? "0" : "";
-    admit(prefix, "month_closing", { ...ANYBODY, approval, month }, at);
-    await assertReady({ tx, prefix, at, closeDelayDays }, { month });
+    await assertClosing({ tx, prefix, at, closeDelayDays }, { month });
   });
 }

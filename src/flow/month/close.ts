@@ -1,6 +1,6 @@
 /** Cuts a month off: what comes later is posted to the next one. */
 import type { z } from "zod";
-import { admit } from "../../core/admit.ts";
+import { assertNextMonth } from "../../core/admit.ts";
 import { BODY } from "../../core/entry.ts";
 import type { Prefix } from "../../core/prefix.ts";
 import { Problem } from "../../core/problem.ts";
@@ -41,11 +41,20 @@ export async function close(
 ): Promise<Receipt> {
   const body = { approval: "", by, month, salt: salt(random) };
   return await appender.control(log, "month_closing", async (prefix, at, tx) => {
-    // Whose turn it is comes first: of another month it does not matter what is missing.
-    admit(prefix, "month_closing", body, at);
-    await assertReady({ tx, prefix, at, closeDelayDays }, body);
+    await assertClosing({ tx, prefix, at, closeDelayDays }, body);
     return body;
   });
+}
+
+/**
+ * What refuses a cut-off, but that it may need a second person: nobody is to be asked for one that may not be.
+ *
+ * @throws Problem `months-in-order`, `month-not-ready`
+ */
+export async function assertClosing(head: AtHead, closing: NewClosing): Promise<void> {
+  // Whose turn it is comes first: of another month it does not matter what is missing.
+  assertNextMonth(head.prefix, closing.month);
+  await assertReady(head, closing);
 }
 
 /** @throws Problem `month-not-ready` */

@@ -80,11 +80,15 @@ function condition(code: ConditionCode, evidence: Evidence, missing: string | fa
   return { code, evidence, ...(missing !== false && { missing }) };
 }
 
-async function order({ tx, log, month, below, before }: Cutting): Promise<Condition> {
+async function order({ tx, log, month, below, before, prefix }: Cutting): Promise<Condition> {
   if (before === undefined) {
     const first = await readFirstPosted(tx, log, below);
     const isLeft = first !== undefined && first < month;
-    return condition("order", { before: "" }, isLeft && `usage is posted to ${first}`);
+    if (isLeft) return condition("order", { before: "" }, `usage is posted to ${first}`);
+    // Every month after it would have to be closed, too.
+    const billed = monthOf(prefix.billingFrom);
+    const isIdle = month < billed && month !== first;
+    return condition("order", { before: "" }, isIdle && `nothing is billed before ${billed}`);
   }
   const next = nextMonth(before.month);
   if (month !== next) return condition("order", { before: before.month }, `${next} is the next`);

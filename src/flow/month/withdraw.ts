@@ -27,8 +27,9 @@ export async function withdraw(
     const { lastClosing } = prefix;
     if (lastClosing?.month !== month) throw new Problem("months-in-order");
     const body = { approval: "", by, closing: String(lastClosing.index), salt: salt(random) };
-    admit(prefix, "month_closing_withdrawn", body, at);
+    // Nobody is to ask a second person for what is closed for ever.
     await assertOpen(tx, log, body);
+    admit(prefix, "month_closing_withdrawn", body, at);
     return body;
   });
 }

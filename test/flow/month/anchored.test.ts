@@ -4,7 +4,7 @@ import { run } from "../../../audit/command/program.ts";
 import { parseCanonical } from "../../../src/core/json.ts";
 import { Statement } from "../../../src/core/month/statement.ts";
 import { formatVkey } from "../../../src/core/note.ts";
-import { encodeUtf8 } from "../../../src/core/text.ts";
+import { encodeBase64, encodeUtf8 } from "../../../src/core/text.ts";
 import { finish } from "../../../src/flow/month/finish.ts";
 import { statementPage } from "../../../src/web/statement.tsx";
 import { closeHouse, type House, ofKind, openHouse, vkeyOf } from "../door.ts";
@@ -15,6 +15,8 @@ import { type MonthDesk, openDesk } from "./desk.ts";
 const OCTOBER = "2026-10-01";
 const NOVEMBER = "2026-11-01";
 const SINCE = "2026-10-20T12:00:00.000Z";
+
+const salt = encodeBase64(new Uint8Array(16));
 
 const witness = new TestWitness("ada", 62, vkeyOf);
 let house: House;
@@ -129,6 +131,31 @@ test("of two processes that have both made a month's files one closes it, and bo
     expect(finished?.exports).toEqual(entry?.body.exports);
   }
   expect(JSON.parse(await desk.statement(OCTOBER)).exports).toEqual(entry?.body.exports);
+});
+
+test("a month that may not be cut off, or taken back, is refused for that, before a second person is asked", async () => {
+  const billing_from = "2026-10-15T00:00:00.000Z";
+  const desk = await openDesk(house, "first", { since: SINCE, billing_from });
+  desk.at("2026-11-04T00:00:00.000Z");
+  await desk.attest();
+  await desk.cover(`${OCTOBER}T00:00:00.000Z`, `${NOVEMBER}T00:00:00.000Z`);
+  expect(await desk.close("1999-01-01")).toEqual(["month-not-ready", "order"]);
+  expect(await desk.close(OCTOBER)).toEqual(["done"]);
+  await desk.settle();
+  expect(await desk.finish()).toMatchObject({ month: OCTOBER, missing: [] });
+  const by = { approval: "", by: "p_test", salt };
+  const named = { claim: "sub", issuer: "https://id.example", value: "2" };
+  const grants = [{ ...named, namespaces: "*", role: "approver" } as const];
+  await desk.put("role_mapping", { ...by, grants });
+  await desk.put("mode", { ...by, billing_from, control: "dual", sources: [] });
+  expect(await desk.withdraw(OCTOBER)).toEqual(["month-closed"]);
+  expect(await desk.close(OCTOBER)).toEqual(["months-in-order"]);
+  const lacks = expect.arrayContaining(["month-not-ready", "delay"]);
+  expect(await desk.close(NOVEMBER)).toEqual(lacks);
+  desk.at("2026-12-04T00:00:00.000Z");
+  await desk.attest();
+  await desk.cover(`${NOVEMBER}T00:00:00.000Z`, "2026-12-01T00:00:00.000Z");
+  expect(await desk.close(NOVEMBER)).toEqual(["approval-required"]);
 });
 
 /** As it is enrolled after the month: that it was there in the month, or only since then. */
