@@ -5,17 +5,15 @@ import { readSurroundings } from "../config.ts";
 import { formatVkey, parseVkey, type Vkey } from "../core/note.ts";
 import { rawPublicKey, readSigningKey } from "../custody.ts";
 import { type CheckOptions, check } from "../flow/check/check.ts";
-import type { Finding, Summary } from "../flow/check/event.ts";
+import type { Summary } from "../flow/check/event.ts";
 import { sha256, verifySignature } from "../flow/report/signature.ts";
 import type { Sql } from "../store/connect.ts";
 import { placeOf, withDatabase } from "./database.ts";
 import { CommandError } from "./failure.ts";
+import { Findings } from "./findings.ts";
 import { collect, type DataOptions, dataCommand, example } from "./option.ts";
 import { print } from "./print.ts";
 import { showProgress } from "./progress.ts";
-
-/** What is listed; the count goes on. */
-const LISTED_MAX = 100;
 
 interface CheckCommandOptions extends DataOptions {
   vkey?: string[];
@@ -23,7 +21,7 @@ interface CheckCommandOptions extends DataOptions {
 
 interface Checked {
   summary: Summary;
-  listed: Finding[];
+  found: Findings;
 }
 
 export function checkCommand(): Command {
@@ -55,16 +53,14 @@ export function checkCommand(): Command {
 }
 
 async function runCheck(sql: Sql, options: CheckOptions): Promise<Checked> {
-  const listed: Finding[] = [];
+  const found = new Findings();
   const progress = showProgress("entries");
   try {
     for await (const event of check({ sql }, options)) {
-      if (event.kind === "summary") return { summary: event, listed };
+      if (event.kind === "summary") return { summary: event, found };
       if (event.kind === "progress") {
         progress.update(event.log, Number(event.index), Number(event.size));
-      } else if (event.kind === "finding" && listed.length < LISTED_MAX) {
-        listed.push(event);
-      }
+      } else if (event.kind === "finding") found.add(event);
     }
   } finally {
     progress.stop();
@@ -111,20 +107,16 @@ function readVkeys(textOrFile: string): Vkey[] {
     });
 }
 
-function documentOf({ summary, listed }: Checked): object {
-  const { exit, logs, entries, findings, unread, unsigned } = summary;
-  return { exit, logs, entries, unread, unsigned, findings: { count: findings, listed } };
+function documentOf({ summary, found }: Checked): object {
+  const { exit, logs, entries, findings: count, unread, unsigned } = summary;
+  const { listed, tables } = found;
+  return { exit, logs, entries, unread, unsigned, findings: { count, tables, listed } };
 }
 
-function linesOf({ summary, listed }: Checked): string[] {
+function linesOf({ summary, found }: Checked): string[] {
   const { exit, logs, entries, findings, unread, unsigned } = summary;
-  const more = findings - listed.length;
   return [
-    ...listed.map(
-      ({ log, index, table, column, expected, found }) =>
-        `log ${log}, entry ${index}: ${table}.${column} is ${found}; the bytes give ${expected}`,
-    ),
-    ...(more > 0 ? [`and ${more} more`] : []),
+    ...found.lines(),
     ...(unread > 0 ? [`${unread} entries are of a kind that this version does not know`] : []),
     ...(unsigned > 0
       ? [`${unsigned} checkpoints: who signed them was not looked at (--vkey)`]

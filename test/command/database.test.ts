@@ -53,7 +53,11 @@ test("check names what was altered, in a line and in JSON, and ends with 1", asy
   expect(JSON.parse(json.stdout)).toMatchObject({
     exit: 1,
     entries: String(ledger.size),
-    findings: { count: 1, listed: [{ log: ledger.log, table: "heads", column: "control_index" }] },
+    findings: {
+      count: 1,
+      tables: { heads: 1 },
+      listed: [{ log: ledger.log, table: "heads", column: "control_index" }],
+    },
   });
 });
 
