@@ -25,7 +25,7 @@ export interface Instance {
 }
 
 /** What an event needs and its entry does not say: the entries before have it. */
-export interface Beside {
+interface Beside {
   /** Of a usage, the platform's number of its runner; in no report. */
   readonly runnerId?: string | undefined;
   /** Of a withdrawal, the month of the cut-off that it takes back. */
