@@ -109,7 +109,7 @@ test("receipts and trust do on the command line what they say, and a broken prom
     logs: [{ log: LOG, promises: { broken: 1 }, evidence: [expect.stringMatching(/\.json$/)] }],
   });
   expect((await runAgent(["trust", ...state(), "--log", LOG])).status).toBe(2);
-}, 180_000);
+});
 
 test("what a person can mend is one line and exit status 1, whatever the server says", async () => {
   service.misbehaviours.push((_, response) => {

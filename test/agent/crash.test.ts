@@ -69,7 +69,7 @@ test("killed with -9 at random moments and run again, the agent sends every line
     "160",
     "160",
   ]);
-}, 60_000);
+});
 
 describe("a write that finds no room ends with one clear line, and the next run goes on", () => {
   test("under a limit on file sizes", async () => {

@@ -50,4 +50,4 @@ test("killed after any durable step, the next run ends with every promise judged
     expect(host.evidence()).toHaveLength(account.promises.broken);
   }
   expect(steps).toBeGreaterThan(8);
-}, 180_000);
+});

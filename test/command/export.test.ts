@@ -104,7 +104,7 @@ test("killed with -9 in the middle, the next one goes on with what is there, to 
   expect((await exporting("entries", "--out", out)).status).toBe(0);
   await assertWhole();
   expect(cutting.ranges).toEqual(["bytes=0-", "bytes=1000-"]);
-}, 90_000);
+});
 
 test("what is not the file of its manifest is away again, and the next one is whole", async () => {
   // Somebody else's bytes lie where the rest is to be added to.

@@ -74,4 +74,4 @@ test("a signer that is killed amid traffic costs answers and nothing else, and n
   expect(count).toBe(3n);
   // It went with its service, of itself.
   for (const pid of signers(starts)) expect(() => process.kill(pid, 0)).toThrow("ESRCH");
-}, 120_000);
+});

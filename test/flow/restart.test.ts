@@ -131,7 +131,7 @@ test("a server killed in the middle costs answers, never entries: all that was a
   await reader.end();
   replay(entries);
   expect(ofKind(entries, "usage")).toHaveLength(60);
-}, 60_000);
+});
 
 test("a database that comes back without its last entries is judged by what it holds now, not by what a process remembers", async () => {
   const [door, other] = twoDoors();
@@ -157,4 +157,4 @@ test("a database that comes back without its last entries is judged by what it h
   await reader.end();
   replay(entries);
   expect(ofKind(entries, "usage").map(({ body }) => body.factor)).toEqual(["7/1"]);
-}, 60_000);
+});

@@ -102,7 +102,7 @@ test("forty writers in four processes leave no gap, no fork, no second entry for
   const entries = await readBack(house, log);
   expect(ofKind(entries, "usage")).toHaveLength(2 * REPORTS);
   await assertKept(log, writers);
-}, 120_000);
+});
 
 test("killed with -9 at random and restarted, still so; all that was answered is there, and what lands amid them is obeyed by every entry after it and by none before", async () => {
   const door = house.open();
@@ -141,7 +141,7 @@ test("killed with -9 at random and restarted, still so; all that was answered is
   const ended = ofKind(entries, "hold").filter(({ body }) => body.code === "key-ended");
   expect(ended.every(({ index }) => index > revoked.index)).toBe(true);
   expect(controlIndexOf(entries)).toBe(revoked.index);
-}, 120_000);
+});
 
 function withoutOrigin({ approval: _, by: __, salt: ___, ...input }: typeof CARD) {
   return input;

@@ -39,7 +39,7 @@ beforeAll(async () => {
   ({ log } = await newLog(house, "fed", 1));
   portal = await tokenOf(["portal"], { logs: [log] });
   await build(20);
-}, 60_000);
+});
 afterAll(() => house.close());
 
 /** So many builds of a minute. @returns the size, all of it sealed */
@@ -195,7 +195,7 @@ test("a consumer that is killed anywhere and started again has every event once 
   expect([status, existsSync(join(folder, "kept.json"))]).toEqual([0, true]);
   const { events } = JSON.parse(readFileSync(join(folder, "kept.json"), "utf8"));
   expect(jobsOf(events)).toEqual(jobs());
-}, 60_000);
+});
 
 test("what a consumer states is answered with what the log counts, blocks its month while it differs, and shows in the day's report", async () => {
   const up_to = (await page()).next_cursor;
@@ -297,4 +297,4 @@ test("a service that stops ends what waits in it, and does not wait with it", as
   // A process that stops writes of its own.
   expect(last.next_cursor).toBe(last.as_of);
   expect(BigInt(last.next_cursor)).toBeGreaterThanOrEqual(BigInt(next_cursor));
-}, 60_000);
+});

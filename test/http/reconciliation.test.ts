@@ -18,7 +18,7 @@ beforeAll(async () => {
   const platform = { log, pull: undefined, webhookSecret: SECRET, capacity: new Map() };
   const told = { ...reconciliation, platforms: [platform] };
   service = await beside(house, undefined, { reconciliation: told });
-}, 60_000);
+});
 afterAll(() => house.close());
 
 let service: Awaited<ReturnType<typeof beside>>;
@@ -210,7 +210,7 @@ test("T16: what nobody reported is shown as awaiting, is no usage, and after the
     { job_id: "2", resolution: { outcome: "healed", by: "service" } },
   ]);
   expect((await ask(service, path, { token, json: {} })).json["code"]).toBe("already-decided");
-}, 90_000);
+});
 
 test("a day's completeness says by runner what was seen, reported, matched, awaited and covered", async () => {
   const day = at(26 * HOUR).slice(0, 10);
@@ -254,4 +254,4 @@ test("operators see how many breaks stand open, by code, and for how long", asyn
   await vi.waitUntil(() => house.logged.join().includes("breaks stand open for too long"), {
     timeout: 20_000,
   });
-}, 60_000);
+});

@@ -198,7 +198,7 @@ test("a network that fails once is got over, in the middle of a write and of a r
     server.fault = () => undefined;
     expect(await files.size(PATH)).toBeUndefined();
   }
-}, 60_000);
+});
 
 test("a bucket that is away for good is unavailable, within bounded attempts", async () => {
   const server = await bucket();

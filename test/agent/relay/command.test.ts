@@ -88,7 +88,7 @@ test("killed in the middle of a job, it goes on with it when it starts again, wi
   expect(await job.finish("failed")).toBe(200);
   expect(gitlab.job(ID).trace.toString()).toMatch(/^before\.+$/);
   expect(job.answers.filter(({ jobStatus }) => jobStatus === "failed")).toHaveLength(1);
-}, 60_000);
+});
 
 test("killed after GitLab ended a job and before its runner was told, the runner begins and GitLab stops it", async () => {
   const first = await start();
@@ -112,7 +112,7 @@ test("killed after GitLab ended a job and before its runner was told, the runner
   job.write("it began");
   expect(await job.patch()).toMatchObject({ status: 403, jobStatus: "failed" });
   expect(job.aborted).toBe(true);
-}, 60_000);
+});
 
 test("stopped, it ends what is under way first, and says what it did", async () => {
   const { child, runner, output } = await start();
@@ -138,7 +138,7 @@ test("stopped, it ends what is under way first, and says what it did", async () 
   expect(await polled).toMatchObject({ status: 204 });
   expect(await closed).toEqual([0, null]);
   expect(output()).toContain("0 jobs passed, 0 refused, 0 told to stop.");
-}, 60_000);
+});
 
 test("one at a time has the running jobs of a state folder, and an import beside it the rest", async () => {
   const { child } = await start();
@@ -150,7 +150,7 @@ test("one at a time has the running jobs of a state folder, and an import beside
   );
   const beside = await runAgent(["import", stage.host.logs, ...where]);
   expect(beside).toMatchObject({ status: 0 });
-}, 60_000);
+});
 
 test.each([
   ["no port", ["--listen", "127.0.0.1"], 1, "A host and a port"],
@@ -183,4 +183,4 @@ test("an address that is taken, and a folder without a key, are said in one line
     status: 1,
     stderr: "not-enrolled: No key is enrolled here: begin with `agent claim`.\n",
   });
-}, 60_000);
+});

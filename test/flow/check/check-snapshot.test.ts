@@ -44,7 +44,7 @@ test("a log of several pages is proven, with checkpoints around the seam; a chan
     "jobs 1012 fact",
     "checkpoints 1000 root",
   ]);
-}, 60_000);
+});
 
 test("what is appended, sealed and folded while a check runs is not in its snapshot, and no finding", async () => {
   ledger.report(agent, { job: 1, runner: HOSTED });

@@ -177,7 +177,7 @@ test("a superuser's change of any single column is named by its table and column
   }
   expect(unnamed).toEqual(UNPROVABLE);
   expect((await run()).summary.exit).toBe(0);
-}, 180_000);
+});
 
 /** By type: what a column takes and no entry can say. */
 const OUTLANDISH: Record<string, string[]> = {
@@ -197,7 +197,7 @@ test("what no entry can say is named by its table and column too: infinity, befo
     }
   }
   expect([...unnamed]).toEqual(UNPROVABLE);
-}, 180_000);
+});
 
 async function findingsOf(change: () => Promise<unknown>, undo: () => Promise<unknown>) {
   await change();

@@ -27,7 +27,7 @@ beforeAll(async () => {
     finished: "2026-10-15T12:00:00.000Z",
   }));
   await work(door, { log, seed: 7 }, builds);
-}, 180_000);
+});
 afterAll(async () => {
   await crediting.close();
   await closeHouse(house);

@@ -118,7 +118,7 @@ test("T53: a FOCUS file has the portal's minutes in each portion, each pack's dr
     }),
     { numRuns: 6 },
   );
-}, 60_000);
+});
 
 test("a pack is drawn on in a later page than the one that its namespace begins in", async () => {
   const telling = new Telling(db, "a".repeat(32));

@@ -20,7 +20,7 @@ let desk: Desk;
 beforeAll(async () => {
   desk = await openDesk();
   await desk.grow(20);
-}, 60_000);
+});
 afterAll(() => desk.close());
 beforeEach(async () => {
   await desk.sql`delete from exports`;

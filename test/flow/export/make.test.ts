@@ -33,7 +33,7 @@ let desk: Desk;
 beforeAll(async () => {
   desk = await openDesk();
   await desk.grow(BUILDS);
-}, 60_000);
+});
 afterAll(() => desk.close());
 beforeEach(async () => {
   await desk.sql`delete from exports`;
@@ -154,7 +154,7 @@ test("killed with -9 in the middle, it is made by another process to the same by
   expect(await contentOf(done)).toBe(await expected(as_of));
   const left = await readdir(join(desk.folder, ".staging"));
   expect(left.length, "what it had written so far has no name, and is swept later").toBe(1);
-}, 60_000);
+});
 
 test("a process that is asked to stop leaves what it is making to the next one", async () => {
   const { id } = await asked();
@@ -266,7 +266,7 @@ test("50,000 rows, of a kilobyte each, are made in a heap that could not hold th
   expect(done.state).toBe("done");
   expect(Number(done.bytes)).toBeGreaterThan(50_000_000);
   expect(Number(said), "MiB").toBeLessThan(256);
-}, 60_000);
+});
 
 test("what does not fit is said at once, with the members that do not", async () => {
   const sealed = (await asked()).as_of;

@@ -113,7 +113,7 @@ describe("proofs from tiles are those from the entries", () => {
     const sizes = [65_535, 65_536, 65_537];
     const proven = await sealedAt(2, sizes);
     for (const size of sizes) await expectAgreement(proven, size);
-  }, 180_000);
+  });
 
   test("at whatever sizes a log was sealed, also when partial tiles went since", async () => {
     let number = 100;

@@ -176,7 +176,7 @@ describe("partial tiles and bundles", () => {
     for (const [path, bytes] of naiveFiles(log.chain, [65_800])) {
       expect(files.get(path), path).toBe(bytes);
     }
-  }, 120_000);
+  });
 });
 
 const withoutCheckpoints = (files: Map<string, string>) =>

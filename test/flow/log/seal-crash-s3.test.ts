@@ -91,7 +91,7 @@ test("when any one request fails, the seal says so or is whole, and so is the ne
     await expectWhole(log);
   }
   expect(failed).toBeGreaterThan(8);
-}, 120_000);
+});
 
 test("a bucket that fails every third request is got over within one seal", async () => {
   const log = await halfSealed(4_000);

@@ -130,7 +130,7 @@ test("killed after any effect, what the next seal leaves is what one seal would 
     expect(await checkpointed(db.reader, chain.log)).toEqual([BigInt(BEFORE), BigInt(SIZE)]);
   }
   expect(killed).toBeGreaterThan(40);
-}, 120_000);
+});
 
 test("killed after any effect, a seal that finds more entries goes on as well", async () => {
   const step = 3;
@@ -163,7 +163,7 @@ test("killed after any effect, a seal that finds more entries goes on as well", 
     expect(latest).toMatchObject({ size: BigInt(SIZE + 250) });
   }
   expect(killed).toBeGreaterThan(12);
-}, 120_000);
+});
 
 test("when any one effect fails, the seal says so or is whole, and so is the next one", async () => {
   let failed = 0;
@@ -186,4 +186,4 @@ test("when any one effect fails, the seal says so or is whole, and so is the nex
     await expectArchive(root, chain, [BEFORE, SIZE]);
   }
   expect(failed).toBeGreaterThan(40);
-}, 120_000);
+});

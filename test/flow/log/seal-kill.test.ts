@@ -51,7 +51,7 @@ test("processes killed with -9 in the middle of seals leave one log, every check
   for (const lines of [2, 3, 28]) await killAfter(lines, root, chain);
   await seal({ ...sealerOf(db.writer, root), log: chain.log });
   await expectTruth(root, chain);
-}, 120_000);
+});
 
 async function expectTruth(root: string, chain: Chain): Promise<void> {
   const files = await archived(root);

@@ -24,7 +24,7 @@ describe("what a seal leaves in the archive", () => {
       expect(sealed).toEqual({ size: BigInt(size), root: naiveRoot(chain.leaves) });
     }
     await expectArchive(root, chain, sizes);
-  }, 180_000);
+  });
 
   test("partial tiles and bundles are there for every size that was checkpointed", async () => {
     let number = 100;

@@ -54,7 +54,7 @@ test("whatever is lost, refused, garbled, killed or repeated: what is stored ver
     }),
     { numRuns: 30 },
   );
-}, 120_000);
+});
 
 async function submitWith(
   mishap: Mishap,

@@ -61,4 +61,4 @@ test("a process killed between archive and table leaves a cosignature that the n
   expect((await cosignedBy(db.reader, log, witness)).at(-1)).toBe(chain.size);
   expect(witness.last.get(`chain.test/${log}`)?.size).toBe(chain.size);
   await expectGenuine(db.reader, { log, submitting }, witness);
-}, 120_000);
+});

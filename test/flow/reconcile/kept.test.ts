@@ -82,7 +82,7 @@ test("a recovered database covers all jobs anew before it says of any that the p
     await again.close();
     await empty.drop();
   }
-}, 60_000);
+});
 
 test("an upload to a recovered database may say that all jobs are in it anew, and is then believed", async () => {
   const told = { log, runner: "700", by: "p_platform", source: "upload" } as const;

@@ -108,7 +108,7 @@ beforeAll(async () => {
   const bounds = { tolerance_ms: TOLERANCE_MS, grace_ms: GRACE_MS };
   const clock = { now: () => door.now };
   matching = { ...door, sql, clock, hash: sha256, bounds };
-}, 60_000);
+});
 afterAll(() => closeHouse(house));
 
 async function reconciled(): Promise<{ opened: number; healed: number }> {
@@ -175,13 +175,13 @@ test("of 10,000 jobs each difference is found, named and counted, and none is in
   await covered(door.now - 3_600_000);
   await reconciled();
   expect(await breaks()).toEqual(EXPECTED());
-}, 120_000);
+});
 
 test("what was looked at is looked at no more: told again, it opens nothing and costs no second look", async () => {
   await seen(numbers);
   expect(await reconciled()).toEqual({ opened: 0, healed: 0 });
   expect(await breaks()).toEqual(EXPECTED());
-}, 60_000);
+});
 
 test("what reconciliation keeps beside the log comes back when its mark is put to the beginning, and opens nothing twice", async () => {
   const { reader, writer } = house.database;
@@ -193,7 +193,7 @@ test("what reconciliation keeps beside the log comes back when its mark is put t
   await writer`update reconcile_marks set index = 0 where log = ${log} and part = 'population'`;
   expect(await reconciled()).toEqual({ opened: 0, healed: 0 });
   expect(await kept()).toEqual(before);
-}, 60_000);
+});
 
 test("two that look at once open each break once", async () => {
   const { writer } = house.database;
@@ -212,7 +212,7 @@ test("a report that comes after its break heals it, and one that comes in time n
   const ends = ofKind(await entriesOf(house.database.reader, log), "break_resolved");
   expect(ends).toHaveLength(unreported);
   expect(ends.every(({ body }) => body.outcome === "healed" && body.evidence !== "")).toBe(true);
-}, 60_000);
+});
 
 test("a job that the platform names after all heals the break that said it has none", async () => {
   const [job = ""] = ofKindOf("unknown");

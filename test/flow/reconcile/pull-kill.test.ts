@@ -69,4 +69,4 @@ test("a process that is killed between pages loses no job: the next one goes on 
   const [first, second, third, ...rest] = standIn.asked;
   expect([second, rest.length]).toEqual([first, 3]);
   expect(rest[0]).toBe(third);
-}, 90_000);
+});

@@ -22,7 +22,7 @@ const FORMATS = ["csv", "ndjson", "parquet"] as const;
 let months: ClosedMonths;
 beforeAll(async () => {
   months = await openClosedMonths();
-}, 60_000);
+});
 afterAll(() => months.close());
 
 interface Said {
