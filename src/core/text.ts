@@ -120,12 +120,22 @@ function decoderOf(last: string, padded: boolean): (text: string) => Uint8Array 
     const letters = padded ? unpaddedLength(text) : text.length;
     if (letters < 0 || letters % 4 === 1) return undefined;
     const bytes = new Uint8Array((letters * 3) >> 2);
+    const valueAt = (i: number): number => values[text.charCodeAt(i)] ?? -1;
+    const whole = letters - (letters % 4);
     let seen = 0;
+    let out = 0;
+    for (let i = 0; i < whole; i += 4) {
+      const high = (valueAt(i) << 6) | valueAt(i + 1);
+      const low = (valueAt(i + 2) << 6) | valueAt(i + 3);
+      seen |= high | low;
+      bytes[out++] = high >> 4;
+      bytes[out++] = (high << 4) | (low >> 8);
+      bytes[out++] = low;
+    }
     let bits = 0;
     let width = 0;
-    let out = 0;
-    for (let i = 0; i < letters; i++) {
-      const value = values[text.charCodeAt(i)] ?? -1;
+    for (let i = whole; i < letters; i++) {
+      const value = valueAt(i);
       seen |= value;
       bits = (bits << 6) | value;
       width += 6;
