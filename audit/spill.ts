@@ -45,10 +45,12 @@ class SpilledPiles implements Piles {
   readonly #openFile: () => number;
   readonly #width: number;
   readonly #max: number;
-  /** Records as they came, and the pile of each. */
+  /** Records as they came; of each run of one pile's, which pile, and where it ends. */
   #records = new Uint8Array(BUFFER_BYTES_FIRST);
   #pileOf: number[] = [];
-  readonly #numbers = new Set<number>();
+  #ends: number[] = [];
+  #last: number | undefined;
+  #length = 0;
   readonly #sorted: Sorted[] = [];
   #file: number | undefined;
   #written = 0;
@@ -60,25 +62,30 @@ class SpilledPiles implements Piles {
   }
 
   add(pile: number, record: Uint8Array): void {
-    const at = this.#pileOf.length * this.#width;
-    if (at + record.length > this.#records.length) {
-      const least = at + record.length;
-      const records = new Uint8Array(Math.max(least, Math.min(2 * least, this.#max)));
+    const end = this.#length + record.length;
+    if (end > this.#records.length) {
+      const records = new Uint8Array(Math.max(end, Math.min(2 * end, this.#max)));
       records.set(this.#records);
       this.#records = records;
     }
-    this.#records.set(record, at);
-    this.#pileOf.push(pile);
-    this.#numbers.add(pile);
-    if (at + record.length > this.#max) this.#write();
+    this.#records.set(record, this.#length);
+    this.#length = end;
+    if (pile !== this.#last) {
+      this.#last = pile;
+      this.#pileOf.push(pile);
+      this.#ends.push(end);
+    } else this.#ends[this.#ends.length - 1] = end;
+    if (end > this.#max) this.#write();
   }
 
   numbers(): number[] {
-    return Array.from(this.#numbers).sort((a, b) => a - b);
+    const numbers = new Set(this.#pileOf);
+    for (const { piles } of this.#sorted) for (const pile of piles) numbers.add(pile);
+    return Array.from(numbers).sort((a, b) => a - b);
   }
 
   *read(pile: number, partBytesMax: number): Generator<Uint8Array> {
-    if (this.#pileOf.length > 0) {
+    if (this.#length > 0) {
       this.#sorted.push(this.#sort());
       this.#records = new Uint8Array(BUFFER_BYTES_FIRST);
     }
@@ -119,9 +126,12 @@ class SpilledPiles implements Piles {
 
   /** By pile, and in each in the order they came; what comes next begins anew. */
   #sort(): Sorted & { bytes: Uint8Array } {
-    const width = this.#width;
+    const starts = [0, ...this.#ends];
     const lengths = new Map<number, number>();
-    for (const pile of this.#pileOf) lengths.set(pile, (lengths.get(pile) ?? 0) + width);
+    this.#pileOf.forEach((pile, i) => {
+      const length = (this.#ends[i] ?? 0) - (starts[i] ?? 0);
+      lengths.set(pile, (lengths.get(pile) ?? 0) + length);
+    });
     const piles = Float64Array.from(lengths.keys()).sort();
     const next = new Map<number, number>();
     let end = 0;
@@ -133,10 +143,14 @@ class SpilledPiles implements Piles {
     const bytes = new Uint8Array(end);
     this.#pileOf.forEach((pile, i) => {
       const at = next.get(pile) ?? 0;
-      bytes.set(this.#records.subarray(i * width, (i + 1) * width), at);
-      next.set(pile, at + width);
+      const run = this.#records.subarray(starts[i], this.#ends[i]);
+      bytes.set(run, at);
+      next.set(pile, at + run.length);
     });
     this.#pileOf = [];
+    this.#ends = [];
+    this.#last = undefined;
+    this.#length = 0;
     return { piles, ends, bytes };
   }
 }
