@@ -64,11 +64,16 @@ test("a log has one platform", () => {
 });
 
 test("what may pass is said in the environment", () => {
-  const { anomalies, bounds } = readConfig({
+  const { anomalies, bounds, pullMonthLookbackMs } = readConfig({
+    PULL_MONTH_LOOKBACK_DAYS: "365",
     RECONCILE_TOLERANCE_SECONDS: "0",
     RECONCILE_GRACE_HOURS: "2",
     RECONCILE_JUMP_FACTOR: "3",
   }).reconciliation;
   expect(bounds).toEqual({ tolerance_ms: 0n, grace_ms: 7_200_000 });
   expect(anomalies.jump_factor).toBe(3n);
+  expect(pullMonthLookbackMs).toBe(365 * 86_400_000);
+  for (const days of ["0", "366", "1.5"]) {
+    expect(() => readConfig({ PULL_MONTH_LOOKBACK_DAYS: days })).toThrow(ConfigError);
+  }
 });
