@@ -232,7 +232,7 @@ export class Judgement {
     this.#tallies.jobs.note({ tracking, job: BigInt(payload.job.id), index, fact, ...as });
   }
 
-  #compare(index: bigint, body: UsageEntry["body"], expected: Expected): void {
+  #compare(index: bigint, body: UsageEntry["body"], expected: Rating): void {
     for (const name of EXPECTED) {
       if (body[name] === expected[name]) continue;
       const detail = `${name} is ${body[name]}, and by the entries before ${expected[name]}`;
@@ -241,7 +241,6 @@ export class Judgement {
   }
 }
 
-type Expected = Rating & { enrolment: string };
 /** All of its members: a new one that is not named here does not compile. */
 const EXPECTED = Object.keys({
   billable: 0,
@@ -256,10 +255,10 @@ const EXPECTED = Object.keys({
   not_billable: 0,
   tracking: 0,
   usage_month: 0,
-} satisfies Record<keyof Expected, 0>) as (keyof Expected)[];
+} satisfies Record<keyof Rating, 0>) as (keyof Rating)[];
 
 /** Key, enrolment, skew, cap and rate, in this order: the first reason to hold the report, or its rating. */
-function judge(state: State, key: Key, report: Report, at: string): HoldCode | Expected {
+function judge(state: State, key: Key, report: Report, at: string): HoldCode | Rating {
   const { duration_ms, finished_at } = report.usage;
   if (key.end !== undefined && BigInt(report.counter) > key.end) return "key-ended";
   const enrolment = state.enrolments.get(key.enrolment);
@@ -274,16 +273,15 @@ function judge(state: State, key: Key, report: Report, at: string): HoldCode | E
   const ahead = finished_at > at ? Date.parse(finished_at) - Date.parse(at) : 0;
   if (ahead > 0 && BigInt(ahead) > BigInt(state.log.skew_ms)) return "future";
   if (BigInt(duration_ms) > BigInt(state.log.duration_cap_ms)) return "over-cap";
-  const rating = rate(state, report, runner);
-  return rating === undefined ? "no-rate" : { ...rating, enrolment: String(key.enrolment) };
+  return rate(state, report, { enrolment: key.enrolment, runner }) ?? "no-rate";
 }
 
 /** What two persons let in is rated as if there had been no reason to hold it; without a rate it cannot be. */
-function letIn(state: State, key: Key, report: Report): "no-rate" | "over-cap" | Expected {
+function letIn(state: State, key: Key, report: Report): "no-rate" | "over-cap" | Rating {
   if (BigInt(report.usage.duration_ms) > DURATION_MS_MAX) return "over-cap";
   const runner = inForce(state.runners.get(report.runner.uuid), report.usage.finished_at);
-  const rating = runner && rate(state, report, runner);
-  return rating === undefined ? "no-rate" : { ...rating, enrolment: String(key.enrolment) };
+  const rating = runner && rate(state, report, { enrolment: key.enrolment, runner });
+  return rating ?? "no-rate";
 }
 
 function ratedBy(
@@ -291,8 +289,9 @@ function ratedBy(
   { card, tracking }: UsageEntry["body"],
   { runner, usage }: Report,
 ): RatedBy {
+  const named = BigInt(card);
   return {
     runner: inForce(runners.get(runner.uuid), usage.finished_at),
-    card: cards.get(tracking)?.findLast(({ index }) => index === BigInt(card)),
+    card: cards.get(tracking)?.findLast(({ index }) => index === named),
   };
 }

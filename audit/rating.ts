@@ -7,7 +7,7 @@ import type { Body, EnrolledRunner } from "../src/core/entry.ts";
 import type { Report } from "../src/core/report.ts";
 import { inForce, type State } from "./prefix/state.ts";
 
-export type Rating = Omit<Body<"usage">, "enrolment" | "hold" | "jws">;
+export type Rating = Omit<Body<"usage">, "hold" | "jws">;
 
 interface Fraction {
   top: bigint;
@@ -21,8 +21,18 @@ const MICRO = 1_000_000n;
 /** Digits before the point of what one build comes to: beyond that nothing has a rate. */
 const CHARGE_DIGITS_MAX = 21;
 
-/** Undefined where no rate is to be had. `runner` is the runner's line in force when the build ended. */
-export function rate(state: State, report: Report, runner: EnrolledRunner): Rating | undefined {
+/** Whose the build is: the enrolment that lets it be reported, and the runner's line in force when it ended. */
+export interface Speaker {
+  enrolment: bigint;
+  runner: EnrolledRunner;
+}
+
+/** Undefined where no rate is to be had. */
+export function rate(
+  state: State,
+  report: Report,
+  { enrolment, runner }: Speaker,
+): Rating | undefined {
   const { duration_ms, failure_reason, finished_at } = report.usage;
   const card = inForce(state.cards.get(runner.tracking), finished_at);
   if (card === undefined) return undefined;
@@ -56,6 +66,7 @@ export function rate(state: State, report: Report, runner: EnrolledRunner): Rati
     card: String(card.index),
     class: projectClass ?? "standard",
     compute_ms,
+    enrolment: String(enrolment),
     factor: factor.text,
     limit: limit === undefined ? "" : String(limit.index),
     machine_type: runner.machine_type,

@@ -149,8 +149,7 @@ function post(postings: Map<string, Posting>, said: Said): void {
   const { amount, as, billing_month, duration, usage_month } = said;
   const tracking = as === AS.own ? "self_managed" : "hosted";
   const key = `${usage_month} ${billing_month} ${tracking}`;
-  const zero = { jobs: 0n, duration: 0n, compute: 0n, billable: 0n, adjustment: 0n, bills: false };
-  const posting = postings.get(key) ?? { usage_month, billing_month, tracking, ...zero };
+  const posting = postings.get(key) ?? startPosting({ usage_month, billing_month, tracking });
   postings.set(key, posting);
   if (as === AS.adjustment) {
     posting.adjustment += amount;
@@ -162,4 +161,9 @@ function post(postings: Map<string, Posting>, said: Said): void {
   if (as !== AS.billed) return;
   posting.billable += amount;
   posting.bills = true;
+}
+
+function startPosting(of: Pick<Posting, "billing_month" | "tracking" | "usage_month">): Posting {
+  const zero = { jobs: 0n, duration: 0n, compute: 0n, billable: 0n, adjustment: 0n };
+  return { ...of, ...zero, bills: false };
 }

@@ -21,18 +21,22 @@ export function chargeOf(
   const { duration_ms, finished_at } = usage;
   const factor = card && machineFactor(card, machine_type);
   const isWhole = factor === undefined || factor.text === body.factor;
+  const compute = micro(compute_ms);
   return {
     index,
     keys: {
-      ...{ billing_month, usage_month, tracking, machine_type },
+      billing_month,
+      usage_month,
+      tracking,
+      machine_type,
       namespace: job.root_namespace_id,
       project: job.project_id,
       runner: runner?.runner_id ?? "",
     },
     day: finished_at.slice(0, "YYYY-MM-DD".length),
     duration: BigInt(duration_ms),
-    gross: micro(isWhole ? compute_ms : charge(duration_ms, factor)),
-    compute: micro(compute_ms),
+    gross: isWhole ? compute : micro(charge(duration_ms, factor)),
+    compute,
     billable: body.not_billable === "",
   };
 }

@@ -37,8 +37,10 @@ export class Months {
 
   #month(billing_month: string, tracking: string): Month {
     const key = `${billing_month} ${tracking}`;
+    const known = this.#months.get(key);
+    if (known !== undefined) return known;
     const zero = { jobs: 0n, duration: 0n, compute: 0n, billable: 0n, adjustment: 0n };
-    const month = this.#months.get(key) ?? { billing_month, tracking, ...zero };
+    const month = { billing_month, tracking, ...zero };
     this.#months.set(key, month);
     return month;
   }
