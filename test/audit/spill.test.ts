@@ -7,6 +7,7 @@ import { Findings } from "../../audit/finding.ts";
 import { openSpill } from "../../audit/spill.ts";
 import { Jobs, STATED } from "../../audit/tally/jobs.ts";
 import { type Piles, pileOfHash, pileOfNumber, SortedPiles } from "../../audit/tally/piles.ts";
+import { getAmount, setAmount } from "../../audit/tally/record.ts";
 import { encodeHex } from "../../src/core/text.ts";
 import { auditFiles, filesOf } from "./archive.ts";
 import { honestLog } from "./honest.ts";
@@ -142,3 +143,18 @@ const RUNNER = {
   tracking: "hosted",
   uuid: "runner-a",
 } as const;
+
+test("an amount comes back from its field as it was, and one that the field cannot hold is refused", () => {
+  const view = new DataView(new ArrayBuffer(16));
+  const [low, whole] = [2n ** 64n, 2n ** 127n];
+  for (const end of [0n, low, -low, whole, -whole]) {
+    for (const amount of [end - 1n, end, end + 1n]) {
+      if (amount < -whole || amount >= whole) {
+        expect(() => setAmount(view, 0, amount)).toThrow("beyond 128 bits");
+      } else {
+        setAmount(view, 0, amount);
+        expect(getAmount(view, 0)).toBe(amount);
+      }
+    }
+  }
+});

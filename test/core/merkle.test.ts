@@ -35,6 +35,15 @@ test("a compact range folds to the root of the whole log", () => {
   );
 });
 
+test("leaf and node are hashed with their prefix, of whatever length, and whatever was hashed before", () => {
+  for (const length of [65_535, 0, 1, 32, 65_536, 31, 33, 32]) {
+    const bytes = new Uint8Array(length).fill(length);
+    expect(leafHash(bytes)).toEqual(sha256(concat(Uint8Array.of(0), bytes)));
+    const node = sha256(concat(Uint8Array.of(1), bytes, bytes));
+    if (length < 65_535) expect(nodeHash(bytes, bytes)).toEqual(node);
+  }
+});
+
 /** The leaves parted into runs of 2^k, the longest first. */
 function perfectSubtrees(hashes: readonly Hash[]): Hash[][] {
   const runs: Hash[][] = [];
