@@ -86,7 +86,9 @@ test("an enrolment by command gives a token, and names what is wrong with a runn
   ]);
   expect([refused.status, refused.stderr]).toEqual([
     1,
-    expect.stringMatching(/^invalid-request: [^\n]+ \(members runners\.0\.runner_id\)\n$/),
+    expect.stringMatching(
+      /^invalid-request: [^\n]+ \(members runners\.0\.runner_id; not_allowed runners\.0\.runner_id\)\n$/,
+    ),
   ]);
 });
 
