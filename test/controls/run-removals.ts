@@ -70,7 +70,6 @@ function isAsked({ control }: Removal): boolean {
 async function takeOut(removals: readonly Removal[]): Promise<number> {
   const interrupt = new AbortController();
   const { signal } = interrupt;
-  for (const name of ["SIGINT", "SIGTERM"]) process.once(name, () => interrupt.abort());
   const copy = copyOf(ROOT);
   // Some tests read files from where they are run.
   process.chdir(copy);
@@ -86,6 +85,10 @@ async function takeOut(removals: readonly Removal[]): Promise<number> {
       reporters: [reporter],
     };
     const vitest = await createVitest("test", options);
+    for (const name of ["SIGINT", "SIGTERM"]) {
+      // Vitest's own listeners end the process before anything is put away.
+      process.removeAllListeners(name).on(name, () => interrupt.abort());
+    }
     try {
       return await judge({ vitest, copy, signal }, removals);
     } finally {
@@ -139,8 +142,9 @@ async function tests(
   { vitest, copy, signal }: Running,
   removals: readonly Removal[],
 ): Promise<(removal: Removal) => Tally> {
-  // What some of them start are programs, which are compiled.
-  await promisify(execFile)("node_modules/.bin/tsc", ["-b", "--noCheck"], { cwd: copy, signal });
+  // What some of them start are programs, which are compiled. Its end is waited for: it writes into the copy.
+  await promisify(execFile)("node_modules/.bin/tsc", ["-b", "--noCheck"], { cwd: copy });
+  signal.throwIfAborted();
   const titles = removals.map(({ title }) => title.replaceAll(/[\\^$.*+?()[\]{}|]/g, "\\$&"));
   vitest.setGlobalTestNamePattern(new RegExp(titles.join("|")));
   const files = new Set(removals.map(({ test }) => test));
