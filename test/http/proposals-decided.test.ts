@@ -179,7 +179,8 @@ test("a system that the mode names changes limits without a person, and one that
   expect(coded(await set("gitlab"))).toEqual([409, "approval-required"]);
 });
 
-test("a runner that is billed is enrolled directly behind its approval", async () => {
+test("a runner that is billed is enrolled directly behind its approval, which saw what it is and its factor", async () => {
+  await desk.decided("rate_card", { ...cardBody(), runner_factors: { "*": "2", large: "3" } });
   const content = {
     claim_until: "2027-01-01T00:00:00.000Z",
     namespaces: [],
@@ -197,10 +198,10 @@ test("a runner that is billed is enrolled directly behind its approval", async (
   const { approval, index } = answer.json;
   expect(BigInt(String(index))).toBe(BigInt(String(approval)) + 1n);
   const shown = await desk.show(opened);
-  expect(shown.json).toMatchObject({
-    entry: index,
-    effect: expect.stringContaining('"needed":true'),
-  });
+  expect(shown.json).toMatchObject({ entry: index });
+  const of = { machine_type: "small", runner_id: "1", tracking: "hosted", uuid: "hosted" };
+  const effect = { needed: true, runners: [{ ...of, factor: "2" }] };
+  expect(JSON.parse(String(shown.json["effect"]))).toEqual(effect);
   const enrolled = ofKind(await desk.entries(), "enrolment").at(-1);
   if (enrolled === undefined) throw new Error("not enrolled");
   const runners = enrolled.body.runners.map((runner) => ({ ...runner, uuid: "another" }));

@@ -5,6 +5,7 @@
 import { type Content, enrolsForMoney } from "../../core/approval.ts";
 import type { Action } from "../../core/control.ts";
 import type { Body } from "../../core/entry.ts";
+import { runnerFactor } from "../../core/factor.ts";
 import { canonical, type Json } from "../../core/json.ts";
 import { accountAt } from "../../store/accounts.ts";
 import { readEntry } from "../../store/entries.ts";
@@ -64,12 +65,15 @@ async function accounted(
   return { stands: { account_id, subscription_id } };
 }
 
+/** What each runner is to be, at which factor from then on (`""`: no card has one), and what it is now. */
 function enrolled({ prefix }: Deciding, { runners }: Asked<"enrolment">): Content {
-  const lines = runners.map(({ uuid }) => {
+  const lines = runners.map(({ effective_from, machine_type, runner_id, tracking, uuid }) => {
+    const card = prefix.card(tracking, effective_from);
+    const factor = (card && runnerFactor(card, machine_type)) ?? "";
+    const asked = { factor, machine_type, runner_id, tracking, uuid };
     const known = prefix.newestLine(uuid);
-    if (known === undefined) return { uuid };
-    const { machine_type, tracking } = known;
-    return { uuid, stands: { machine_type, tracking } };
+    if (known === undefined) return asked;
+    return { ...asked, stands: { machine_type: known.machine_type, tracking: known.tracking } };
   });
   return { needed: enrolsForMoney(prefix, { runners }), runners: lines };
 }
