@@ -67,6 +67,7 @@ export const PROBLEMS = {
   "correction-needed": [409, "What stands was not adjusted since the conflict"],
   "exceeds-original": [409, "More than what is left of what was charged or adjusted"],
   "already-reversed": [409, "This line was taken back already"],
+  "cannot-be-reversed": [409, "What takes a credit run back is not taken back: make a new run"],
   "no-preview": [422, "No preview here has just these lines"],
   "preview-outdated": [409, "Something of this was adjusted since the preview: make a new one"],
   "credit-run-under-way": [409, "A credit run's lines are not all written yet"],

@@ -96,6 +96,8 @@ test("a run takes effect when a second person has approved just its lines, and i
   expect(await shown(back)).toMatchObject({ reverses: run, total: "18000000.000000" });
   const twice = await post(`credit_runs/${run}/reverse`, CAUSE);
   expect(twice).toMatchObject({ status: 409, json: { code: "already-reversed" } });
+  const anew = await post(`credit_runs/${back}/reverse`, CAUSE);
+  expect(anew).toMatchObject({ status: 409, json: { code: "cannot-be-reversed" } });
 });
 
 test("packs that a run gives and takes back stand under its approval, named by its namespaces", async () => {

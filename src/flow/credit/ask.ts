@@ -14,6 +14,7 @@ import {
 } from "../control/propose.ts";
 import { keep, type Previewing } from "./preview.ts";
 import { reversalLines } from "./reversal.ts";
+import { assertOriginal } from "./rule.ts";
 import { linesWritten, runAt } from "./written.ts";
 
 /** Of a proposal: what it asks for is known. */
@@ -38,7 +39,10 @@ export async function askRun(
   return await proposed(crediting, place, preview, cause);
 }
 
-/** @throws Problem `not-found` for no such run, `already-reversed`, `exceeds-original`, as `propose` and `assertRun` do */
+/**
+ * @throws Problem `not-found` for no such run, `cannot-be-reversed`, `already-reversed`, `exceeds-original`, as
+ *   `propose` and `assertRun` do
+ */
 export async function askReversal(
   crediting: Crediting,
   place: Place,
@@ -48,7 +52,7 @@ export async function askReversal(
   const { log } = place;
   const run = await runAt(crediting.sql, log, index);
   // Asked under the head's lock again: here it saves looking for lines.
-  if (run.reversed !== null) throw new Problem("already-reversed");
+  assertOriginal(run);
   if ((await linesWritten(crediting.sql, log, run)) < run.lines) {
     throw new Problem("credit-run-under-way", { run: String(index) });
   }

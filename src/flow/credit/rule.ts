@@ -10,7 +10,7 @@ import { PositiveText } from "../../core/unit.ts";
 import type { Transaction } from "../../store/connect.ts";
 import { isAdjustedSince, isGivenSince } from "../../store/credit-lines.ts";
 import { type CreditPreview, findCreditPreview } from "../../store/credit-previews.ts";
-import { readCreditRun } from "../../store/credit-runs.ts";
+import { type CreditRunRow, readCreditRun } from "../../store/credit-runs.ts";
 import type { CreditSummary } from "./summary.ts";
 import { assertNoneUnderWay } from "./written.ts";
 
@@ -30,8 +30,8 @@ const AsOf = z.object({ as_of: PositiveText });
 /**
  * Under the head's lock: from here on nothing else is corrected until all of its lines stand.
  *
- * @throws Problem `no-preview`, `invalid-request` for a run of no line, `not-found` or `already-reversed` for
- *   the run that it takes back, `credit-run-under-way`, `preview-outdated`
+ * @throws Problem `no-preview`, `invalid-request` for a run of no line, `not-found`, `cannot-be-reversed` or
+ *   `already-reversed` for the run that it takes back, `credit-run-under-way`, `preview-outdated`
  */
 export async function assertRun({ tx, prefix }: Deciding, run: Asked): Promise<void> {
   const preview = await previewOf(tx, prefix.id, run);
@@ -87,6 +87,15 @@ async function assertReversible(
   { form, reverses }: Asked,
 ): Promise<void> {
   const original = await readCreditRun(tx, log, BigInt(reverses));
-  if (original?.form !== form || original.reverses !== null) throw new Problem("not-found");
-  if (original.reversed !== null) throw new Problem("already-reversed");
+  if (original?.form !== form) throw new Problem("not-found");
+  assertOriginal(original);
+}
+
+/** @throws Problem `cannot-be-reversed`, `already-reversed` */
+export function assertOriginal({
+  reversed,
+  reverses,
+}: Pick<CreditRunRow, "reversed" | "reverses">): void {
+  if (reverses !== null) throw new Problem("cannot-be-reversed");
+  if (reversed !== null) throw new Problem("already-reversed");
 }

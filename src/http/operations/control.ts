@@ -28,6 +28,7 @@ const OF_ACTIONS = [
   "month-closed",
   "exceeds-original",
   "already-reversed",
+  "cannot-be-reversed",
   "part-of-credit-run",
   "no-preview",
   "preview-outdated",

@@ -56,7 +56,14 @@ export const CREDIT = {
     summary: "Ask for the run that takes another one back as a whole",
     body: json(NewReversal),
     success: { 201: json(OpenedProposal) },
-    problems: ["already-reversed", "exceeds-original", "preview-outdated", ...ASKING, ...WRITING],
+    problems: [
+      "already-reversed",
+      "cannot-be-reversed",
+      "exceeds-original",
+      "preview-outdated",
+      ...ASKING,
+      ...WRITING,
+    ],
   },
   "POST /v1/logs/:log/what_if": {
     summary: "What a card would have charged in past months, part by part; nothing is written",

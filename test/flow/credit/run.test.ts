@@ -288,7 +288,7 @@ test("of two reversals of one run exactly one succeeds, over two processes (T35)
   const [won] = outcomes.flatMap((each) => (each.status === "fulfilled" ? [each.value] : []));
   await whole(crediting, log, won ?? -1n);
   await expect(beginReversal(crediting, log, won ?? -1n)).rejects.toMatchObject({
-    code: "not-found",
+    code: "cannot-be-reversed",
   });
   await expect(beginReversal(crediting, log, index)).rejects.toMatchObject({
     code: "already-reversed",
