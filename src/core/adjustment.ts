@@ -97,15 +97,17 @@ export function assertLeft(
   { lines }: Body<"adjustment">,
   figures: ReadonlyMap<string, MonthFigures>,
 ): void {
-  const sums = new Map<string, bigint>();
+  const sums = new Map<string, { scope: Scope; sum: bigint }>();
   for (const line of lines) {
-    for (const name of scopesOf(line).map(scopeName)) {
-      sums.set(name, (sums.get(name) ?? 0n) + parseSignedComputeMs(line.amount));
+    for (const scope of scopesOf(line)) {
+      const { sum } = sums.get(scopeName(scope)) ?? { sum: 0n };
+      sums.set(scopeName(scope), { scope, sum: sum + parseSignedComputeMs(line.amount) });
     }
   }
-  for (const [name, sum] of sums) {
+  for (const [name, { scope, sum }] of sums) {
     const { charged, adjusted } = figures.get(name) ?? { charged: 0n, adjusted: 0n };
-    if (charged === 0n) throw new Problem("not-billable-usage");
+    // Of what: of a namespace that was charged it may be the project alone.
+    if (charged === 0n) throw new Problem("not-billable-usage", { ...scope });
     if (charged + adjusted + sum < 0n) throw new Problem("exceeds-original");
   }
 }

@@ -139,6 +139,18 @@ test("of a month that has not begun nothing was used", () => {
   expect(answer(body)).toBe("not-billable-usage");
 });
 
+test("of a namespace that was charged, a project that was not is named", () => {
+  const body = lines({ entry: "", project_id: "51" });
+  const scopes = body.lines.flatMap(scopesOf);
+  const charged = scopes.map((scope) => {
+    const sums = { charged: scope.project_id === "" ? 10n ** 15n : 0n, adjusted: 0n };
+    return [scopeName(scope), sums] as const;
+  });
+  const extension = { ...scopes[1], project_id: "51" };
+  const refusal = expect.objectContaining({ code: "not-billable-usage", extension });
+  expect(() => assertLeft(body, new Map(charged))).toThrow(refusal);
+});
+
 test("a line is taken back once, by no more than it was, and by what names the same", () => {
   const back = { amount: "4.000000", reverses: "9/0" };
   const known = { lines: { "9/0": {} }, adjusted: { 5: -4_000_000n } };
