@@ -52,6 +52,12 @@ const GUARDS = [
     refuses: "refuse_same_person",
     events: ROW | BEFORE | INSERT,
   },
+  {
+    table: "principals",
+    name: "principals_grow",
+    refuses: "refuse_fewer_roles",
+    events: ROW | BEFORE | UPDATE,
+  },
 ];
 
 export class UnsafeRoleError extends Error {

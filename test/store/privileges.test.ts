@@ -189,6 +189,27 @@ test.each<[string, (table: string) => string]>([
   },
 );
 
+test("of a principal no role is ever taken away, nor is a row said to be of somebody else", async () => {
+  const { writer } = db;
+  await writer`
+    insert into principals
+    values ('log', 'p_1', 'issuer', 'subject', 'finance,platform', now(), '2026-11-01')`;
+  const said = ["roles = 'platform'", "roles = ''", "id = 'p_2'", "log = ''"];
+  for (const change of said) {
+    for (const as of [writer, db.superuser]) {
+      const changed = as.unsafe(`update principals set ${change}`);
+      await expect(changed).rejects.toThrow("roles are added and never taken away");
+    }
+  }
+  await writer`update principals set roles = 'auditor,finance,platform', last_on = '2026-11-02'`;
+  const own = await freshDatabase();
+  await own.owner`drop trigger principals_grow on principals`;
+  expect(await reasons(own.writer)).toEqual([
+    "principals has no trigger principals_grow that is enabled always",
+  ]);
+  await own.drop();
+});
+
 test.each([
   ["dropped", "drop trigger checkpoints_kept on checkpoints"],
   ["disabled", "alter table checkpoints disable trigger checkpoints_kept"],
