@@ -12,6 +12,7 @@ import {
   type House,
   newLog,
   openHouse,
+  SINCE_NOVEMBER,
   sealedSize,
   tokenOf,
 } from "./house.ts";
@@ -29,8 +30,8 @@ let sizes: Record<string, string>;
 
 beforeAll(async () => {
   house = await openHouse();
-  mine = (await newLog(house, "mine", 1)).log;
-  other = (await newLog(house, "other", 2)).log;
+  mine = (await newLog(house, "mine", 1, SINCE_NOVEMBER)).log;
+  other = (await newLog(house, "other", 2, SINCE_NOVEMBER)).log;
   for (const [seed, log] of [
     [1, mine],
     [2, other],

@@ -4,7 +4,7 @@ import type { Answered, Request } from "./house.ts";
 
 type Tell = (asked: string, request?: Request) => Promise<Answered>;
 
-/** Of which nothing was used, so that nothing is needed to close it. */
+/** Of which nothing was used and in which no runner was there, so that nothing is needed to close it. */
 const MONTH = "2026-10-01";
 
 export async function askOfMonths(tell: Tell, { log }: { log: string }): Promise<void> {

@@ -27,6 +27,7 @@ import {
   openHouse,
   type Request,
   rotationOf,
+  SINCE_NOVEMBER,
   sealedSize,
 } from "./house.ts";
 import { document, operation } from "./openapi.ts";
@@ -47,7 +48,7 @@ async function tell(asked: string, request: Request = {}): Promise<Answered> {
 
 beforeAll(async () => {
   house = await openHouse();
-  ({ log, token } = await newLog(house, "openapi", 1));
+  ({ log, token } = await newLog(house, "openapi", 1, SINCE_NOVEMBER));
   await keys();
   await money();
   await reports();

@@ -21,6 +21,7 @@ import {
   type House,
   newLog,
   openHouse,
+  SINCE_NOVEMBER,
   sealedSize,
   tokenOf,
 } from "./house.ts";
@@ -39,7 +40,7 @@ let etag: string;
 
 beforeAll(async () => {
   house = await openHouse({ exports: { ...readConfig({}).exports, prices: PRICES } });
-  ({ log } = await newLog(house, "exports", 1));
+  ({ log } = await newLog(house, "exports", 1, SINCE_NOVEMBER));
   token = await tokenOf(["finance"]);
   const reports = Array.from({ length: BUILDS }, (_, i) => {
     return reported(1, log, { counter: String(i + 1), job: { id: String(i + 1) } });

@@ -164,15 +164,19 @@ export async function ask(
 /** Everything that a test may need to be: every role on every log. */
 export const everybody = (): Promise<string> => tokenOf(ROLES);
 
+/** Of a runner that owes October nothing: it was not there. */
+export const SINCE_NOVEMBER = { effective_from: "2026-11-01T00:00:00.000Z" };
+
 /** A log with a card for hosted runners, and an agent with the key of this seed. */
 export async function newLog(
   house: House,
   unique_id: string,
   seed: number,
+  line: Partial<EnrolledRunner> = {},
 ): Promise<{ log: string; token: string }> {
   const token = await everybody();
   const log = await newLogOn(house, token, unique_id);
-  await newAgent(house, log, seed);
+  await newAgent(house, log, seed, line);
   return { log, token };
 }
 
