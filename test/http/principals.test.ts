@@ -42,12 +42,14 @@ async function register(of = log): Promise<Shown[]> {
   return json["principals"] as Shown[];
 }
 
+/** A use of the log: the answer's status. */
+async function holds(bearer: string, of = log): Promise<number> {
+  return (await ask(house, `GET /v1/logs/${of}/holds`, { token: bearer })).status;
+}
+
 /** The id of whoever has these roles, after a use of the log. */
 async function idOf(role: "auditor" | "finance" | "approver", scope = {}): Promise<string> {
-  const asked = await ask(house, `GET /v1/logs/${log}/holds`, {
-    token: await tokenOf([role], scope),
-  });
-  expect(asked.status).toBe(200);
+  expect(await holds(await tokenOf([role], scope))).toBe(200);
   const found = (await register()).find(({ subject }) => subject === role);
   if (found === undefined) throw new Error("nobody registered");
   return found.id;
@@ -58,9 +60,8 @@ test("who uses a log is registered with issuer, roles and days, and who may not 
   const days = [day()];
   await idOf("auditor");
   days.push(day()); // another one, at midnight
-  await ask(house, `GET /v1/logs/${log}/holds`, { token: await tokenOf(["viewer"]) });
-  const stranger = await tokenOf(["finance"], { logs: ["f".repeat(32)] });
-  expect((await ask(house, `GET /v1/logs/${log}/holds`, { token: stranger })).status).toBe(404);
+  await holds(await tokenOf(["viewer"]));
+  expect(await holds(await tokenOf(["finance"], { logs: ["f".repeat(32)] }))).toBe(404);
   const people = await register();
   expect(people).toContainEqual(
     expect.objectContaining({
@@ -101,8 +102,8 @@ test("only who has all logs ends somebody's access to all, and of nobody who nev
 test("who is shut out of a log by its own mapping ends nobody's access to it, not even with all others", async () => {
   const own = await newLogOn(house, token, "with its own operators");
   const tenant = await tokenOf(["finance", "approver"]);
-  const asked = () => ask(house, `GET /v1/logs/${own}/holds`, { token: tenant });
-  expect((await asked()).status).toBe(200);
+  const asked = () => holds(tenant, own);
+  expect(await asked()).toBe(200);
   const grant = { claim: "roles", issuer: "minutebook-local", namespaces: "*" as const };
   const grants = (["finance", "auditor"] as const).map((role) => ({ ...grant, role, value: role }));
   const body = { approval: "", by: "p_x", grants, salt: CARD.salt };
@@ -118,13 +119,13 @@ test("who is shut out of a log by its own mapping ends nobody's access to it, no
       expect((await ask(house, path, { token: operator, json })).status).toBe(404);
     }
   }
-  expect((await asked()).status).toBe(200);
+  expect(await asked()).toBe(200);
 });
 
 test("a bar is lifted as it was laid, stays written down, and can be laid again", async () => {
   const back = await tokenOf(["auditor"]);
   const id = await idOf("auditor");
-  const asked = async () => (await ask(house, `GET /v1/logs/${log}/holds`, { token: back })).status;
+  const asked = () => holds(back);
   const end = async (how: "bar" | "unbar", of = {}) => {
     const json = { reason: "a slip", ...of };
     return (await ask(house, `POST /v1/principals/${id}/${how}`, { token, json })).status;
@@ -142,8 +143,7 @@ test("a bar is lifted as it was laid, stays written down, and can be laid again"
 test("somebody's access is ended, and given back, from a terminal", async () => {
   const auditor = await tokenOf(["auditor"]);
   const id = await idOf("auditor");
-  const asked = async () =>
-    (await ask(house, `GET /v1/logs/${log}/holds`, { token: auditor })).status;
+  const asked = () => holds(auditor);
   const said = async (...args: string[]) => {
     const place = ["--server", house.url, "--token", token, "--reason", "has left"];
     const { status, stdout } = await minutebook(["access", ...args, ...place]);
@@ -196,17 +196,15 @@ test("a review decides about everybody who had access: who is removed is out, on
   expect(done.status).toBe(201);
   expect(done.json).toMatchObject({ principals: `${people.length}`, kept: `${keep.length}` });
   const approver = await tokenOf(["approver"]);
-  const holds = (of: string) => ask(house, `GET /v1/logs/${of}/holds`, { token: approver });
-  expect((await holds(log)).status).toBe(404);
-  expect((await holds(second)).status).toBe(200);
+  expect(await holds(approver)).toBe(404);
+  expect(await holds(approver, second)).toBe(200);
   await reproduces(String(done.json["index"]));
 });
 
 test("who was removed by a review comes back by a later one alone, which is an entry of the log", async () => {
   const [fresh, start] = [await newLogOn(house, token, "removed"), house.clock.time];
   const approver = await tokenOf(["approver"], { logs: [fresh] });
-  const asked = async () =>
-    (await ask(house, `GET /v1/logs/${fresh}/holds`, { token: approver })).status;
+  const asked = () => holds(approver, fresh);
   expect(await asked()).toBe(200);
   const ids = async (is: boolean) =>
     (await register(fresh))
@@ -235,7 +233,7 @@ test("who was removed by a review comes back by a later one alone, which is an e
 
 test("a review is of all who can still get in, however long ago they came, and follows the one before", async () => {
   const [fresh, start] = [await newLogOn(house, token, "of one day"), house.clock.time];
-  await ask(house, `GET /v1/logs/${fresh}/holds`, { token: await tokenOf(["auditor", "finance"]) });
+  await holds(await tokenOf(["auditor", "finance"]), fresh);
   const people = await register(fresh);
   const self = people.filter(({ subject }) => subject !== "auditor finance").map(({ id }) => id);
   const other = people.find(({ subject }) => subject === "auditor finance")?.id ?? "";
@@ -289,7 +287,7 @@ async function reproduces(index: string): Promise<void> {
 
 test("a log that nobody has reviewed for more than a quarter is overdue, until somebody does", async () => {
   const [fresh, start] = [await newLogOn(house, token, "overdue"), house.clock.time];
-  await ask(house, `GET /v1/logs/${fresh}/holds`, { token });
+  await holds(token, fresh);
   const overdue = () => overdueReviews(house.database.reader, house.clock);
   house.clock.time = start + 92 * 86_400_000;
   expect(await overdue()).not.toContain(fresh);
