@@ -1,31 +1,23 @@
 /** The command line `minutebook-audit`: one file beside this one for each of its commands. */
 import { Command, CommanderError } from "commander";
-import { addBundle } from "./bundle.ts";
-import { addCheckExport } from "./check-export.ts";
-import { addCheckProof } from "./check-proof.ts";
-import { addDiff } from "./diff.ts";
-import { addEvidence } from "./evidence.ts";
 import { COULD_NOT_LOOK, type Exit, type Output, reason } from "./output.ts";
-import { addProve } from "./prove.ts";
-import { addReport } from "./report.ts";
-import { addStatement } from "./statement.ts";
-import { addVerify } from "./verify.ts";
-import { addWatch } from "./watch.ts";
-import { addWitness } from "./witness.ts";
 
-const COMMANDS = [
-  addVerify,
-  addBundle,
-  addDiff,
-  addReport,
-  addProve,
-  addCheckProof,
-  addCheckExport,
-  addStatement,
-  addEvidence,
-  addWatch,
-  addWitness,
-];
+type Add = (program: Command, output: Output, done: (exit: Exit) => void) => void;
+
+/** Read when they are asked for: all together they take as long as an audit of a thousand entries. */
+const COMMANDS: Readonly<Record<string, () => Promise<Add>>> = {
+  verify: async () => (await import("./verify.ts")).addVerify,
+  bundle: async () => (await import("./bundle.ts")).addBundle,
+  diff: async () => (await import("./diff.ts")).addDiff,
+  report: async () => (await import("./report.ts")).addReport,
+  prove: async () => (await import("./prove.ts")).addProve,
+  "check-proof": async () => (await import("./check-proof.ts")).addCheckProof,
+  "check-export": async () => (await import("./check-export.ts")).addCheckExport,
+  statement: async () => (await import("./statement.ts")).addStatement,
+  evidence: async () => (await import("./evidence.ts")).addEvidence,
+  watch: async () => (await import("./watch.ts")).addWatch,
+  witness: async () => (await import("./witness.ts")).addWitness,
+};
 
 /** Runs the arguments after the program's name; resolves to the exit status. */
 export async function run(args: readonly string[], output: Output): Promise<Exit> {
@@ -34,8 +26,8 @@ export async function run(args: readonly string[], output: Output): Promise<Exit
     .description("Checks Minutebook logs without trusting who serves them")
     .exitOverride()
     .configureOutput({ writeOut: output.out, writeErr: output.err });
-  for (const add of COMMANDS) {
-    add(program, output, (status) => {
+  for (const command of named(args[0])) {
+    (await command())(program, output, (status) => {
       exit = status;
     });
   }
@@ -47,4 +39,10 @@ export async function run(args: readonly string[], output: Output): Promise<Exit
     output.err(`could not look: ${reason(error)}\n`);
     return COULD_NOT_LOOK;
   }
+}
+
+/** The one command that is named; all of them where none is, for help and for what is only nearly a name. */
+function named(name = ""): (() => Promise<Add>)[] {
+  const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
+  return command === undefined ? Object.values(COMMANDS) : [command];
 }

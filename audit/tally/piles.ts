@@ -101,7 +101,9 @@ export class SortedPiles {
 
 /** A part's records in order of their bytes. Keys and indices are big-endian, so theirs as well. */
 function sortRecords(part: Uint8Array, width: number): Uint8Array[] {
-  return Array.from(recordsOf([part], width)).sort(compareBytes);
+  const records: Uint8Array[] = [];
+  for (let at = 0; at < part.length; at += width) records.push(part.subarray(at, at + width));
+  return records.sort(compareBytes);
 }
 
 function* merge(runs: Piles, width: number): Generator<Uint8Array> {

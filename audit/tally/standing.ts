@@ -16,8 +16,8 @@ const [BY, OF, FIRST, LAST] = [9, 17, 25, 33];
 const OWN = { usage: 0, report: 1, attestation: 2, delivered: 3 } as const;
 /** What it is named for, in this order: so its own record comes before those that name it. */
 const NAMED = { stands: 4, job: 5, counter: 6, silence: 7, backlog: 8 } as const;
-/** Entries are numbered without gaps: neighbours share a pile. */
-const PILE_BITS = 16n;
+/** Entries are numbered without gaps: neighbours share a pile, no more than are sorted at once. */
+const PILE_BITS = 15n;
 
 /** By the number of what an end says has come. */
 const HEALING: Readonly<Record<number, { shown: readonly number[]; at: number; text: string }>> = {
