@@ -57,6 +57,9 @@ const OWN: DemoRunner = {
   machine_type: "linux-own",
 };
 
+/** What the platform says that it covers. */
+export const HOSTED_RUNNERS: readonly string[] = [SMALL.id, MEDIUM.id];
+
 interface DemoProject {
   id: string;
   namespace: string;
@@ -121,6 +124,8 @@ export function demoSetup(unique_id: string, now: number): Setup {
 
 export interface DemoBuild {
   job: string;
+  /** As the platform numbers it. */
+  runner_id: string;
   /** The line as the runner wrote it, without its newline. */
   line: string;
   seconds: number;
@@ -150,7 +155,8 @@ export function stoppedBuild(unique_id: string, now: number): DemoBuild {
   const { running: job, stopped_minutes } = GARAGE;
   const seconds = stopped_minutes * 60;
   const parts = { unique_id, job, runner: SMALL, project: BOT, seconds, finishedAt: now };
-  return { job, seconds, finishedAt: now, line: line({ ...parts, status: "canceled" }) };
+  const text = line({ ...parts, status: "canceled" });
+  return { job, runner_id: SMALL.id, seconds, finishedAt: now, line: text };
 }
 
 /** `count` builds that ended within the last hours, never before the month began, oldest first. */
@@ -180,6 +186,7 @@ export function demoBuilds(
     const status: Status = i % 17 === 5 ? "failed" : "success";
     return {
       job,
+      runner_id: runner.id,
       seconds,
       finishedAt,
       line: line({ unique_id, job, runner, project, seconds, finishedAt, status }),

@@ -245,7 +245,7 @@ test("minutebook feed prints the events from a cursor on, one on each line, and 
   const rest = await minutebook(["feed", "--log", log, "--from", next_cursor], given);
   expect([rest.status, rest.stdout]).toEqual([0, ""]);
   const wrong = await minutebook(["feed", "--log", log, "--from", "-1"], given);
-  expect(wrong.stderr).toContain("an index, as 1200.");
+  expect(wrong.stderr).toContain("Expected an index such as 1200.");
   const beyond = await minutebook(["feed", "--log", log, "--from", "99999"], given);
   expect(beyond.stderr).toContain("go on with --from 99999");
 });

@@ -5,7 +5,7 @@ import { parseSignedComputeMs, signedComputeMinutes } from "../../core/charge.ts
 import { readSigningKey } from "../../custody.ts";
 import { LOCAL_ISSUER } from "../../flow/access/configured.ts";
 import { type Api, ApiError, ask, call } from "../api.ts";
-import { type DemoBuild, demoBuilds, FIRST_JOB } from "../demo.ts";
+import { type DemoBuild, demoBuilds, FIRST_JOB, HOSTED_RUNNERS } from "../demo.ts";
 import { dataFolder } from "../folder.ts";
 import { localIdToken, localToken } from "../issuer.ts";
 import type { ControlFacts } from "./facts.ts";
@@ -15,8 +15,11 @@ const HOUR_MS = 3_600_000;
 const POLL_MS = 200;
 const BUILDS = 10;
 const SOURCE = "portal";
-/** Runs on the demo's first runner, and on no host that reports. */
-const LOST = { job: String(FIRST_JOB + 20_999n), runner_id: "701", minutes: 12 };
+/** Runs on the demo's first runner, and on no host that reports. Long enough before for its report to be missed. */
+const LOST = {
+  ...{ job: String(FIRST_JOB + 20_999n), runner_id: "701", seconds: 720 },
+  beforeEnd: 26 * HOUR_MS,
+};
 const MINUTE = "60000.000000";
 
 const WHY = { reason: "outage", ticket: "INC-1" } as const;
@@ -58,14 +61,14 @@ export async function controlScene(stage: Stage): Promise<ControlFacts> {
     ...{ account_id: "A-1001", source: SOURCE, source_version: "1" },
     effective_from: new Date(end - 24 * HOUR_MS).toISOString(),
   });
-  const broken = await breakOf(stage, end);
+  const broken = await breakOf(stage, builds, end);
   const closing = { action: "month_closing", content: { month } };
   const refused = await refusalOf(propose(stage, closing));
   const accepted = await decide(stage, {
     action: "break_resolved",
     content: { ...WHY, break: broken.index, evidence: "", outcome: "accepted" },
   });
-  await decide(stage, closing);
+  await approve(stage, await onceMatched(() => propose(stage, closing)));
   const text = await statementOf(stage, month);
   const { allocations, anchor, closed, totals } = JSON.parse(text);
   return {
@@ -150,14 +153,18 @@ async function adjust(
 }
 
 /** What the platform saw and nobody reported, found by the service as it holds the two against each other. */
-async function breakOf(stage: Stage, end: number): Promise<Omit<Broken, "refused" | "accepted">> {
+async function breakOf(
+  stage: Stage,
+  builds: readonly DemoBuild[],
+  end: number,
+): Promise<Omit<Broken, "refused" | "accepted">> {
   const { api, log } = stage;
-  const at = (beforeEnd: number): string => new Date(end - beforeEnd).toISOString();
-  const { job, minutes, runner_id } = LOST;
-  const times = { finished_at: at(2 * HOUR_MS), started_at: at(2 * HOUR_MS + minutes * 60_000) };
-  const seen = { job_id: job, runner_id, status: "success", duration: String(minutes * 60) };
-  const jobs = [{ ...seen, ...times }];
-  await call(await as(stage, "platform"), "POST", `/v1/logs/${log}/platform_jobs`, { jobs });
+  const { beforeEnd, job, seconds } = LOST;
+  const to = new Date(end).toISOString();
+  await call(await as(stage, "platform"), "POST", `/v1/logs/${log}/platform_jobs`, {
+    jobs: [...builds, { ...LOST, finishedAt: end - beforeEnd }].map(seenJob),
+    covered: HOSTED_RUNNERS.map((runner_id) => ({ runner_id, to })),
+  });
   for (;;) {
     const { breaks } = await call<{ breaks: { code: string; index: string; job_id: string }[] }>(
       api,
@@ -166,7 +173,29 @@ async function breakOf(stage: Stage, end: number): Promise<Omit<Broken, "refused
     );
     const found = breaks.find(({ job_id }) => job_id === job);
     if (found !== undefined) {
-      return { job, minutes: String(minutes), code: found.code, index: found.index };
+      return { job, minutes: String(seconds / 60), code: found.code, index: found.index };
+    }
+    await delay(POLL_MS);
+  }
+}
+
+/** A job as the platform lists it. */
+function seenJob(build: Pick<DemoBuild, "job" | "runner_id" | "seconds" | "finishedAt">) {
+  const { job, runner_id, seconds, finishedAt } = build;
+  return {
+    ...{ job_id: job, runner_id, status: "success", duration: String(seconds) },
+    started_at: new Date(finishedAt - seconds * 1000).toISOString(),
+    finished_at: new Date(finishedAt).toISOString(),
+  };
+}
+
+/** As soon as the service has held what is covered against the log. */
+async function onceMatched<T>(attempt: () => Promise<T>): Promise<T> {
+  for (;;) {
+    try {
+      return await attempt();
+    } catch (error) {
+      if (!(error instanceof ApiError) || !error.message.includes("missing matching")) throw error;
     }
     await delay(POLL_MS);
   }
