@@ -1,6 +1,7 @@
 /** Logs that prove themselves. */
 import { sha256 } from "../../audit/native.ts";
 import { encodeBase64 } from "../../src/core/text.ts";
+import { coverage } from "./closing.ts";
 import {
   type Agent,
   agentOf,
@@ -64,6 +65,7 @@ export function honestLog(id = LOG_ID): { log: TestLog; agent: Agent; other: Age
   log.submit(other, { job: "1", uuid: "runner-c", namespace: "5" });
   log.submit(other, { job: "6", uuid: "runner-c", namespace: "1" });
   log.attest(agent);
+  log.write("coverage", coverage("2026-10-01", "7"));
   log.write("month_closing", { approval: "", by: "finance", month: "2026-10-01", salt: SALT });
   log.submit(agent, { job: "7", finished: "2026-10-31T23:59:59.999Z" });
   const heir = agentOf(4);

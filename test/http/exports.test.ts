@@ -210,9 +210,10 @@ test("where files cannot be reached it says so; one that is gone is missing", as
 test("a file that was altered where it is kept has no end, and is made again", async () => {
   const { id, path } = await madeExport(house, log);
   const file = join(house.archive, "exports", log, `${id}.csv`);
-  await writeFile(file, (await readFile(file, "utf8")).replace(",hosted,", ",HOSTED,"));
+  const made = await readFile(file, "utf8");
+  await writeFile(file, made.replace(",hosted,", ",HOSTED,"));
   await expect(ask(house, `GET ${path}/file`, { token })).rejects.toThrow();
-  const again = async () => (await ask(house, `GET ${path}/file`, { token })).text === whole;
+  const again = async () => (await ask(house, `GET ${path}/file`, { token })).text === made;
   await vi.waitUntil(again, { timeout: 20_000, interval: 100 });
 });
 
