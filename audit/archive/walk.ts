@@ -229,8 +229,9 @@ class Walker {
       findings.add("entry-foreign", { index }, `an entry of log ${entry.log}`);
       return false;
     }
+    // Held to the entry before alone, so that one instant of the future is not found of all that follow.
     if (at < this.#at) findings.add("entry-time", { index }, `${at} after ${this.#at}`);
-    else this.#at = at;
+    this.#at = at;
     if ((kind === "log") === (index === 0n)) return true;
     findings.add("log-misplaced", { index }, `an entry of kind ${kind}`);
     return false;

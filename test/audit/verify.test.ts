@@ -131,6 +131,19 @@ test("time never runs backwards from entry to entry", async () => {
   expect(said(result)).toEqual({ codes: ["entry-time"], first: BigInt(log.size - 1) });
 });
 
+test("an instant of the future is one finding, however many entries follow", async () => {
+  const { log } = honestLog();
+  const { at } = log;
+  for (const each of ["2126-11-20T12:00:00.000Z", at, at, at]) {
+    log.at = each;
+    const schema_sha256 = encodeBase64(new Uint8Array(32));
+    log.force("service", { schema_sha256, salt: SALT, version: String(log.size) });
+  }
+  const result = await auditFiles(filesOf(log));
+  expect(said(result)).toEqual({ codes: ["entry-time"], first: BigInt(log.size - 3) });
+  expect(result.findings.count).toBe(1);
+});
+
 test("the first finding is the one of the lowest index, and the count goes on past the listing", async () => {
   const log = new TestLog();
   for (let i = 0; i < 400; i += 1) log.force("conflict", { jws: `x${i}`, stands: "0" });
