@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { exitOf } from "../../audit/print.ts";
 import { encodeBase64 } from "../../src/core/text.ts";
 import { auditFiles, filesOf, said } from "./archive.ts";
-import { account } from "./closing.ts";
+import { account, coverage } from "./closing.ts";
 import {
   type Agent,
   card,
@@ -199,6 +199,8 @@ test("a withdrawn closing no longer moves usage, and the month may close again",
   log.write("rate_card", card());
   const agent = log.enrol(2, [line("runner-a")]);
   log.write("account", account());
+  log.attest(agent);
+  log.write("coverage", coverage("2026-10-01", "7"));
   const closing = log.write("month_closing", { ...BY, month: "2026-10-01" });
   log.write("month_closing_withdrawn", { ...BY, closing });
   log.submit(agent, { finished: "2026-10-31T23:59:59.999Z" });

@@ -1,7 +1,7 @@
 /** Where one step more would decide otherwise: honest entries on both sides of every edge are proven. */
 import { expect, test } from "vitest";
 import { auditFiles, filesOf } from "./archive.ts";
-import { account, close, ready } from "./closing.ts";
+import { account, close, coverage, ready } from "./closing.ts";
 import { agentOf, card, LONG_AGO, limit, line, NOW, SALT, TestLog } from "./log.ts";
 
 const BY = { approval: "", by: "finance", salt: SALT };
@@ -120,6 +120,8 @@ test("a build belongs to the month of its last millisecond, and a closed month's
   ];
   log.write("account", account());
   for (const finished of edges) log.submit(agent, { finished });
+  log.attest(agent);
+  for (const month of ["2026-09-01", "2026-10-01"]) log.write("coverage", coverage(month, "7"));
   close(log, "2026-09-01");
   for (const finished of edges) log.submit(agent, { finished });
   close(log, "2026-10-01");

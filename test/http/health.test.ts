@@ -80,9 +80,9 @@ test("metrics count reports by code, time commits and requests, and say how far 
 });
 
 test("a made-up path is no label of a metric: nobody fills the memory with them", async () => {
-  await ask(house, "GET /made/up/path");
+  await ask(house, "GET /invented/up/path");
   const { text } = await ask(house, "GET /metrics", { token });
-  expect(text).not.toContain("made");
+  expect(text).not.toContain("invented");
   expect(text).toContain('route="none",status="404"');
 });
 

@@ -44,6 +44,10 @@ export const Problem = z.strictObject({
   text: z.string().exactOptional(),
   stands: IntegerText.exactOptional(),
   next: MonthText.exactOptional(),
+  /** Of a correction: what nothing was charged of. */
+  namespace_id: IntegerText.exactOptional(),
+  project_id: z.union([IntegerText, z.literal("")]).exactOptional(),
+  usage_month: MonthText.exactOptional(),
   /** Of a held report: why it cannot be rated. */
   reason: HoldCode.exactOptional(),
   /** Of a request: members that are not there. Of a month: what it waits for, and the entry that closed it. */

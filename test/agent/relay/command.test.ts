@@ -153,8 +153,13 @@ test("one at a time has the running jobs of a state folder, and an import beside
 });
 
 test.each([
-  ["no port", ["--listen", "127.0.0.1"], 1, "A host and a port"],
-  ["no address of GitLab's", ["--gitlab", "gitlab.example"], 1, "An http or https address."],
+  ["no port", ["--listen", "127.0.0.1"], 1, "Expected a host and a port"],
+  [
+    "no address of GitLab's",
+    ["--gitlab", "gitlab.example"],
+    1,
+    "Expected an http or https address.",
+  ],
   ["a pace that freezes jobs", ["--every", "61"], 1, "1 to 60."],
   ["half of a TLS key", ["--tls-cert", "cert.pem"], 1, "--tls-cert and --tls-key go together."],
 ])(
