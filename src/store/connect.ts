@@ -138,6 +138,19 @@ class Line extends net.Socket {
   constructor() {
     super();
     this.once("close", this.#tell);
+    // What is said first is said in the same turn.
+    setImmediate(() => setImmediate(() => this.#hangUpIfMute()));
+  }
+
+  /**
+   * Bytes that waited when the former connection closed still wait: postgres.js 3.4.9 forgets to send them, and what
+   * it says here, its log-in, waits behind them until there is a kilobyte of it. Whoever waits hears nothing of this:
+   * it tries again at once, and the server refuses what came of all that.
+   */
+  #hangUpIfMute(): void {
+    if (this.bytesWritten > 0 || this.destroyed) return;
+    this.off("close", this.#tell);
+    this.destroy();
   }
 
   /** To put TLS over this, postgres.js takes all listeners away; this closes before what lies over it. */

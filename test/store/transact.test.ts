@@ -1,3 +1,4 @@
+import { setImmediate } from "node:timers/promises";
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
 import { connect, type Transaction } from "../../src/store/connect.ts";
 import { transact } from "../../src/store/transact.ts";
@@ -85,6 +86,30 @@ test("a connection on which a transaction died is good for the next question", a
   });
   await expect(dying).rejects.toMatchObject({ code: "CONNECTION_CLOSED" });
   // The death may still be told to one of them.
+  await vi.waitFor(async () => expect(await pool`select 1 as one`).toEqual([{ one: 1 }]), {
+    timeout: 20_000,
+  });
+});
+
+test("bytes that wait while their connection closes are in the way of no later one", async () => {
+  const pool = connect(db.urls.owner, { max: 1 });
+  onTestFinished(() => pool.end());
+  const dying = transact(pool, async (tx) => {
+    const pid = await pidOf(tx);
+    // In every turn something is said that is sent in the next.
+    let gone = false;
+    const ending = kill(pid).finally(() => {
+      gone = true;
+    });
+    for (let more = 20; more > 0; more -= gone ? 1 : 0) {
+      void Promise.resolve()
+        .then(() => tx`select 1`.catch(() => undefined))
+        .catch(() => undefined);
+      await setImmediate();
+    }
+    await ending;
+  });
+  await expect(dying).rejects.toThrow();
   await vi.waitFor(async () => expect(await pool`select 1 as one`).toEqual([{ one: 1 }]), {
     timeout: 20_000,
   });
