@@ -144,13 +144,11 @@ class Line extends net.Socket {
 
   /**
    * Bytes that waited when the former connection closed still wait: postgres.js 3.4.9 forgets to send them, and what
-   * it says here, its log-in, waits behind them until there is a kilobyte of it. Whoever waits hears nothing of this:
-   * it tries again at once, and the server refuses what came of all that.
+   * it says here, its log-in, waits behind them until there is a kilobyte of it. Whoever waits is told: a query that
+   * was left over from the former connection would be answered by nothing, as if it had found no row.
    */
   #hangUpIfMute(): void {
-    if (this.bytesWritten > 0 || this.destroyed) return;
-    this.off("close", this.#tell);
-    this.destroy();
+    if (this.bytesWritten === 0) this.destroy();
   }
 
   /** To put TLS over this, postgres.js takes all listeners away; this closes before what lies over it. */
